@@ -1,16 +1,21 @@
 //! The state of the interface and how inputs change it. It does no I/O: `update` returns effects to perform, `view`
 //! returns the frame to draw, and `take_finished` returns lines for the scrollback. The caller sets the time.
 
+pub mod account;
 pub mod agents;
 pub mod alerts;
 pub mod calls;
 pub mod confirm;
 pub mod dialog;
 pub mod dialog_keys;
+pub mod due_work;
 pub mod engine_events;
 pub mod form;
+pub mod help;
+pub mod history_search;
 pub mod interface_settings;
 pub mod keys;
+pub mod layers;
 pub mod local_commands;
 pub mod menu;
 pub mod onboarding;
@@ -18,10 +23,13 @@ pub mod pager;
 pub mod panel;
 pub mod pictures;
 pub mod print;
+pub mod prompt;
 pub mod prompt_history;
+pub mod prompt_view;
 pub mod question;
 pub mod queue;
 pub mod reply;
+pub mod responses;
 pub mod rule_suggestions;
 pub mod screen_reader;
 pub mod select;
@@ -36,24 +44,20 @@ pub mod transcript;
 pub mod view;
 
 use crate::notify::AlertChannel;
-use crate::picker::{PickerRequest, PickerUpdate, SessionPicker};
+use crate::picker::{PickerRequest, PickerUpdate};
 use crate::screen_reader::ScreenReaderSource;
 use calls::CallTracker;
-use confirm::ConfirmDialog;
-use dialog::Dialog;
 use engine::query::SessionInfo;
-use menu::Menu;
-use onboarding::Onboarding;
-use panel::{Panel, PanelJob, PanelJobResult, PendingResponse};
-use prompt_history::{HistorySearch, PromptHistory};
+use layers::LayerRank;
+use panel::{PanelJob, PanelJobResult};
 use reply::StreamingReply;
+use responses::PendingResponse;
 use session::SessionDisplay;
 use spinner::{RunningTurn, TurnWait};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
-use terminal::editor::vim::Vim;
-use terminal::editor::{Editor, Submission};
+use terminal::editor::Submission;
 use terminal::keys::bindings::KeyBindings;
 use terminal::keys::{FocusChange, KeyCode, KeyPress};
 use terminal::markdown;
@@ -92,7 +96,7 @@ pub enum AppInput {
     /// The text the external editor saved.
     Edited(String),
     /// The result of a panel job.
-    Brought(PanelJobResult),
+    PanelJobDone(PanelJobResult),
     /// The session could not be opened, or has ended unexpectedly; holds the message to show.
     Gone(String),
     /// Time has passed; expires hints and timers.
@@ -137,8 +141,8 @@ pub enum AppEffect {
     },
     /// The answer to a question asked before a session starts.
     Entry(confirm::StartAnswer),
-    /// Run a panel job; answered by `AppInput::Brought`.
-    Errand(PanelJob),
+    /// Run a panel job; answered by `AppInput::PanelJobDone`.
+    RunPanelJob(PanelJob),
     /// Show a text in the external editor; changes made there are dropped.
     View(String),
     /// Store this API key and open the session again.
@@ -201,11 +205,11 @@ enum DoublePress {
     KillAgents,
 }
 
-/// What replaces or extends the usual view.
-#[derive(Debug)]
-pub enum Overlay {
-    Help,
-    Transcript(pager::Pager),
+/// What is open in the external editor, when it is not the prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ExternalEdit {
+    /// The proposed text of the question with this id.
+    Proposal(String),
 }
 
 /// The settings of the user that the interface follows.
@@ -268,24 +272,16 @@ pub struct App {
     pub size: TerminalSize,
     /// Time since the start.
     pub now: Duration,
-    pub editor: Editor,
+    prompt: prompt::Prompt,
     pub session: SessionDisplay,
     /// The theme follows the background of the terminal.
     pub follows_background: bool,
-    pub overlay: Option<Overlay>,
     /// The engine has answered `initialize`.
     pub is_ready: bool,
     /// The id of the `initialize` request.
     initialize_request: Option<String>,
-    vim: Option<Vim>,
-    onboarding: Option<Onboarding>,
-    picker: Option<SessionPicker>,
-    confirm: Option<ConfirmDialog>,
     /// The engine did not send all messages of a resumed conversation.
     has_earlier_messages: bool,
-    prompt_history: PromptHistory,
-    search: Option<HistorySearch>,
-    menu: Option<Menu>,
     turn: Option<RunningTurn>,
     reply: StreamingReply,
     calls: CallTracker,
@@ -296,28 +292,23 @@ pub struct App {
     side_questions: side_questions::SideQuestionLog,
     alerts: alerts::AlertTimers,
     agents: agents::AgentTracker,
-    pending_images: pictures::PendingImages,
     /// Running hooks that have a status message: id and message.
     hook_statuses: Vec<(String, String)>,
     interface_settings: interface_settings::InterfaceSettings,
     /// The text a hook wants shown in place of the next text of the model.
     replacement_text: Option<String>,
-    dialogs: VecDeque<Dialog>,
-    /// Panels that replace the prompt; the last one is on top.
-    panels: Vec<Panel>,
-    /// Pending control requests whose answers belong to a panel, by request id.
+    /// What is open above the prompt.
+    layers: layers::LayerStack,
+    /// Control requests whose answers something waits for, by request id.
     pending_responses: BTreeMap<String, PendingResponse>,
     /// What is open in the external editor; `None` means the prompt.
-    external_edit: Option<dialog_keys::ExternalEdit>,
+    external_edit: Option<ExternalEdit>,
     /// Sent once the next conversation has begun.
     next_submission: Option<Submission>,
-    stash: Option<String>,
     transcript: TranscriptView,
     chord: Vec<KeyPress>,
     first_press: Option<(DoublePress, Duration)>,
     hint: Option<(String, Duration)>,
-    /// When the list of servers on the screen is asked for again.
-    servers_due: Option<Duration>,
     /// When a key last went into the editor.
     typed_at: Duration,
     /// The permission mode last chosen by key, and until when the next press continues from it.
@@ -330,25 +321,17 @@ pub struct App {
 
 impl App {
     pub fn new(preferences: Preferences, size: TerminalSize, session: SessionDisplay) -> Self {
-        let vim = preferences.vim.then(Vim::default);
+        let prompt = prompt::Prompt::new(preferences.vim);
         Self {
             preferences,
             size,
             now: Duration::ZERO,
-            editor: Editor::new(),
+            prompt,
             session,
             follows_background: false,
-            overlay: None,
             is_ready: false,
             initialize_request: None,
-            vim,
-            onboarding: None,
-            picker: None,
-            confirm: None,
             has_earlier_messages: false,
-            prompt_history: PromptHistory::default(),
-            search: None,
-            menu: None,
             turn: None,
             reply: StreamingReply::default(),
             calls: CallTracker::default(),
@@ -359,21 +342,17 @@ impl App {
             status: status::StatusLineState::default(),
             alerts: alerts::AlertTimers::default(),
             agents: agents::AgentTracker::default(),
-            pending_images: pictures::PendingImages::default(),
             hook_statuses: Vec::new(),
             replacement_text: None,
             interface_settings: interface_settings::InterfaceSettings::default(),
-            dialogs: VecDeque::new(),
-            panels: Vec::new(),
+            layers: layers::LayerStack::default(),
             pending_responses: BTreeMap::new(),
             external_edit: None,
             next_submission: None,
-            stash: None,
             transcript: TranscriptView::default(),
             chord: Vec::new(),
             first_press: None,
             hint: None,
-            servers_due: None,
             typed_at: Duration::ZERO,
             pending_mode: None,
             finished: Vec::new(),
@@ -389,7 +368,7 @@ impl App {
         let before = self.status_inputs();
         let mode_before = self.session.mode;
         let text_before = matches!(input, AppInput::Key(key) if !matches!(key.code, KeyCode::Enter))
-            .then(|| self.has_screen_reader().then(|| self.editor.text().to_owned()))
+            .then(|| self.has_screen_reader().then(|| self.prompt.editor.text().to_owned()))
             .flatten();
         match input {
             AppInput::Key(key) => {
@@ -400,14 +379,11 @@ impl App {
                 self.alerts.clear_idle();
                 self.paste(&text);
             }
-            AppInput::Tick => self.expire_questions(),
+            AppInput::Tick => self.tick_layers(),
             // Focus changes never answer a question.
             AppInput::Focus(_) => {}
             AppInput::Event(event) => self.event(event),
-            AppInput::History(prompts) => {
-                self.prompt_history.load(prompts);
-                self.prompt_history.show_awaited(&mut self.editor);
-            }
+            AppInput::History(prompts) => self.prompt.load_history(prompts),
             AppInput::Files { query, found } => self.receive_files(&query, found),
             AppInput::Pictures { found, text } => self.receive_pictures(found, &text),
             AppInput::Copied(outcome) => self.show_copy_result(outcome),
@@ -415,7 +391,7 @@ impl App {
             AppInput::NotSignedIn(why) => self.note(&why, ThemeToken::Error),
             AppInput::Picker(news) => self.update_picker(news),
             AppInput::Edited(text) => self.apply_external_edit(text),
-            AppInput::Brought(brought) => self.receive_panel_job(brought),
+            AppInput::PanelJobDone(result) => self.receive_panel_job(result),
             AppInput::Gone(why) => {
                 self.note(&why, ThemeToken::Error);
                 self.effects.push(AppEffect::Exit);
@@ -425,10 +401,7 @@ impl App {
         if self.status_inputs() != before {
             self.status.schedule_if_configured(self.now);
         }
-        self.request_status();
-        self.request_agent_rows();
-        self.refresh_servers();
-        self.alert_when_due();
+        self.do_due_work();
         std::mem::take(&mut self.effects)
     }
 
@@ -450,9 +423,9 @@ impl App {
         let fades = [
             self.hint.as_ref().map(|(_, until)| *until),
             self.first_press.map(|(_, until)| until),
-            self.questions_expire_at(),
+            self.layers.next_tick(&self.layer_view()),
         ];
-        let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert(), self.servers_due];
+        let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert()];
         spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
     }
 
@@ -484,7 +457,7 @@ impl App {
 
     /// Sends the first prompt that was submitted before the session was ready.
     pub fn begin_queued(&mut self) {
-        if self.is_ready && !self.is_busy() && self.dialogs.is_empty() {
+        if self.is_ready && !self.is_busy() && !self.layers.has(LayerRank::Question) {
             self.next_queued();
         }
     }
@@ -521,6 +494,17 @@ impl App {
         let id = format!("tui-{}", self.control_count);
         self.effects.push(AppEffect::Request { id: id.clone(), request });
         id
+    }
+
+    fn tick_layers(&mut self) {
+        for done in self.with_layers(layers::LayerStack::tick) {
+            self.apply_layer_return(done);
+        }
+    }
+
+    /// Closes the transcript view, so that the conversation is on the screen.
+    pub fn close_transcript(&mut self) {
+        self.close_layer::<pager::Pager>();
     }
 
     fn drop_expired(&mut self) {

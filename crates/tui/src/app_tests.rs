@@ -86,12 +86,12 @@ fn a_prompt_is_sent_and_one_typed_meanwhile_waits() {
     let effects = press(&mut app, &[KeyPress::plain(KeyCode::Up)]);
     let [AppEffect::Request { id, request }] = &effects[..] else { panic!("{effects:?}") };
     assert!(crate::app::control_lines::text_of(request).contains("cancel_async_message"));
-    assert!(app.editor.is_empty());
+    assert!(app.prompt.editor.is_empty());
     let body = json!({"cancelled": true, "message_uuids": [uuid]});
     let response = json!({"subtype": "success", "request_id": id, "response": body});
     let line = json!({"type": "control_response", "response": response});
     app.update(AppInput::Event(crate::app::control_lines::event(&line)));
-    assert_eq!(app.editor.text(), "and then");
+    assert_eq!(app.prompt.editor.text(), "and then");
     assert!(!shown(&app)[..3].contains(&"> and then".to_owned()));
 }
 
@@ -138,7 +138,7 @@ fn ctrl_c_clears_then_exits_on_the_second_press() {
     let mut app = app();
     write(&mut app, "draft");
     assert!(press(&mut app, &[KeyPress::ctrl('c')]).is_empty());
-    assert!(app.editor.is_empty());
+    assert!(app.prompt.editor.is_empty());
     assert!(press(&mut app, &[KeyPress::ctrl('c')]).is_empty());
     app.now += Duration::from_secs(1);
     assert!(press(&mut app, &[KeyPress::ctrl('c')]).is_empty());
@@ -153,7 +153,7 @@ fn ctrl_c_stops_a_turn_and_keeps_the_draft_and_can_leave_one_that_does_not_end()
     enter(&mut app);
     write(&mut app, "draft");
     assert_eq!(press(&mut app, &[KeyPress::ctrl('c')]), [AppEffect::Interrupt]);
-    assert_eq!(app.editor.text(), "draft");
+    assert_eq!(app.prompt.editor.text(), "draft");
     assert!(press(&mut app, &[KeyPress::ctrl('c'), KeyPress::ctrl('c')]).is_empty());
     assert_eq!(press(&mut app, &[KeyPress::ctrl('c')]), [AppEffect::Exit]);
 }
@@ -171,7 +171,7 @@ fn every_way_to_a_new_line() {
         write(&mut app, "a");
         assert!(press(&mut app, &keys).is_empty());
         write(&mut app, "b");
-        assert_eq!(app.editor.text(), "a\nb");
+        assert_eq!(app.prompt.editor.text(), "a\nb");
     }
 }
 
@@ -188,7 +188,7 @@ fn keys_on_their_way_do_not_answer_a_question() {
         assert!(write(&mut app, "y1").is_empty());
         assert!(enter(&mut app).is_empty());
     }
-    assert_eq!(app.editor.text(), "y1y1y1y1y1");
+    assert_eq!(app.prompt.editor.text(), "y1y1y1y1y1");
     app.now += Duration::from_millis(300);
     let effects = write(&mut app, "y");
     assert!(
@@ -219,7 +219,7 @@ fn escape_says_no_and_a_comment_goes_along() {
         matches!(&effects[..], [AppEffect::Reply(reply)] if reply.outcome.as_ref().unwrap().get().contains("use make")),
         "{effects:?}"
     );
-    assert!(app.dialogs.is_empty());
+    assert!(!app.layers.has(LayerRank::Question));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_withdrawn_question_goes_away() {
     ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "x"}}));
     let line = json!({"type": "control_cancel_request", "request_id": "q1"});
     app.update(AppInput::Event(crate::app::control_lines::event(&line)));
-    assert!(app.dialogs.is_empty());
+    assert!(!app.layers.has(LayerRank::Question));
 }
 
 #[test]
@@ -293,10 +293,10 @@ fn files_are_suggested_and_late_answers_ignored() {
     let effects = write(&mut app, "see @ma");
     assert_eq!(effects.last(), Some(&AppEffect::FindFiles("ma".into())));
     app.update(AppInput::Files { query: "m".into(), found: vec!["old".into()] });
-    assert!(app.menu.is_none());
+    assert!(!app.layers.has(LayerRank::Completion));
     app.update(AppInput::Files { query: "ma".into(), found: vec!["src/main.rs".into(), "my map.txt".into()] });
     press(&mut app, &[KeyPress::plain(KeyCode::Down), KeyPress::plain(KeyCode::Tab)]);
-    assert_eq!(app.editor.text(), "see @\"my map.txt\" ");
+    assert_eq!(app.prompt.editor.text(), "see @\"my map.txt\" ");
 }
 
 #[test]
@@ -309,11 +309,11 @@ fn a_history_search_finds_and_can_be_left() {
     write(&mut app, "te");
     assert!(shown(&app).contains(&"test it".to_owned()));
     press(&mut app, &[KeyPress::ctrl('c')]);
-    assert_eq!(app.editor.text(), "draft");
+    assert_eq!(app.prompt.editor.text(), "draft");
     press(&mut app, &[KeyPress::ctrl('r')]);
     write(&mut app, "te");
     press(&mut app, &[KeyPress::plain(KeyCode::Tab)]);
-    assert_eq!(app.editor.text(), "test it");
+    assert_eq!(app.prompt.editor.text(), "test it");
 }
 
 #[test]

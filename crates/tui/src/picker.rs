@@ -3,6 +3,7 @@
 //! (`PickerUpdate`) arrive later in any order. Updates for a replaced request are ignored.
 
 pub(crate) mod fetch;
+mod layer;
 mod list;
 mod view;
 
@@ -59,7 +60,7 @@ pub enum PickerUpdate {
     },
     Preview {
         path: PathBuf,
-        said: Vec<(Speaker, String)>,
+        messages: Vec<(Speaker, String)>,
     },
     Renamed {
         path: PathBuf,
@@ -137,9 +138,9 @@ impl SessionPicker {
         });
     }
 
-    pub fn apply_update(&mut self, news: PickerUpdate) {
+    pub fn apply_update(&mut self, update: PickerUpdate) {
         let chosen = self.list.get(self.chosen).map(|info| info.path.clone());
-        match news {
+        match update {
             PickerUpdate::Sessions { round, sessions, branch, is_all } if round == self.list_round => {
                 self.list.add(sessions, branch, is_all);
             }
@@ -147,9 +148,9 @@ impl SessionPicker {
                 self.list.add_hit(*session, Snippet { text: snippet, place });
             }
             PickerUpdate::Searched { round } if round == self.search_round => self.is_searching = false,
-            PickerUpdate::Preview { path, said } => {
+            PickerUpdate::Preview { path, messages } => {
                 if let Some(preview) = self.preview.as_mut().filter(|preview| preview.path == path) {
-                    preview.messages = Some(said);
+                    preview.messages = Some(messages);
                 }
             }
             PickerUpdate::Renamed { path, name: Ok(name) } => self.list.rename(&path, &name),
@@ -167,7 +168,7 @@ impl SessionPicker {
         }
     }
 
-    pub fn key(&mut self, key: KeyPress) -> PickerOutcome {
+    pub fn press(&mut self, key: KeyPress) -> PickerOutcome {
         self.problem = None;
         if self.rename.is_some() {
             self.rename_key(key);
@@ -203,7 +204,7 @@ impl SessionPicker {
         PickerOutcome::Stays
     }
 
-    pub fn paste(&mut self, text: &str) {
+    pub fn insert_paste(&mut self, text: &str) {
         let text = terminal::text::clean(text).replace('\n', " ");
         if let Some(name) = &mut self.rename {
             return name.insert(&text);
@@ -257,7 +258,7 @@ impl SessionPicker {
             }
             _ => {
                 if let Some(name) = &mut self.rename {
-                    crate::app::keys::edit(name, key);
+                    crate::app::prompt::edit(name, key);
                 }
             }
         }
@@ -265,7 +266,7 @@ impl SessionPicker {
 
     fn edit(&mut self, key: KeyPress) {
         let before = self.query.text().to_owned();
-        crate::app::keys::edit(&mut self.query, key);
+        crate::app::prompt::edit(&mut self.query, key);
         if self.query.text() != before {
             self.preview = None;
             self.narrow();

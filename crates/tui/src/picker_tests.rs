@@ -23,7 +23,7 @@ fn filled(sessions: Vec<SessionInfo>) -> SessionPicker {
 }
 
 fn shown(picker: &SessionPicker, columns: usize, rows: usize) -> Vec<String> {
-    let (lines, caret) = picker.rows(&Theme::default(), TerminalSize { columns, rows });
+    let (lines, caret) = picker.drawn_rows(&Theme::default(), TerminalSize { columns, rows });
     assert!(lines.len() <= rows.max(2), "{} rows of {rows}", lines.len());
     assert!(lines.iter().all(|line| line.width() <= columns), "{lines:?}");
     assert!(caret.is_some_and(|caret| caret.row < lines.len() && caret.column < columns));
@@ -32,7 +32,7 @@ fn shown(picker: &SessionPicker, columns: usize, rows: usize) -> Vec<String> {
 
 fn typed(picker: &mut SessionPicker, text: &str) {
     for c in text.chars() {
-        assert_eq!(picker.key(KeyPress::char(c)), PickerOutcome::Stays);
+        assert_eq!(picker.press(KeyPress::char(c)), PickerOutcome::Stays);
     }
 }
 
@@ -62,7 +62,7 @@ fn typing_narrows_at_once_and_hits_follow() {
     assert!(rows[3].starts_with("❯ fix the parser") && rows[5].contains("write docs"), "{rows:?}");
     assert!(rows[6].contains("about the parser itself"), "{rows:?}");
     for _ in 0..6 {
-        picker.key(KeyPress::plain(KeyCode::Backspace));
+        picker.press(KeyPress::plain(KeyCode::Backspace));
     }
     typed(&mut picker, "pr/77");
     assert_eq!(picker.list.get(0).unwrap().id, "id-3");
@@ -84,32 +84,32 @@ fn forks_stand_below_what_they_belong_to() {
 fn keys_choose_preview_rename_and_widen() {
     // [TST-245]
     let mut picker = filled(vec![session(1, "one"), session(2, "two")]);
-    picker.key(KeyPress::plain(KeyCode::Down));
-    picker.key(KeyPress::char(' '));
+    picker.press(KeyPress::plain(KeyCode::Down));
+    picker.press(KeyPress::char(' '));
     assert_eq!(picker.take_requests(), [PickerRequest::Preview("/s/id-2.jsonl".into())]);
     picker.apply_update(PickerUpdate::Preview {
         path: "/s/id-2.jsonl".into(),
-        said: vec![(Speaker::User, "hello there".into())],
+        messages: vec![(Speaker::User, "hello there".into())],
     });
     assert!(shown(&picker, 60, 20).iter().any(|row| row == "> hello there"));
-    assert_eq!(picker.key(KeyPress::plain(KeyCode::Escape)), PickerOutcome::Stays);
-    picker.key(KeyPress::ctrl('r'));
+    assert_eq!(picker.press(KeyPress::plain(KeyCode::Escape)), PickerOutcome::Stays);
+    picker.press(KeyPress::ctrl('r'));
     typed(&mut picker, "new name");
-    picker.key(KeyPress::plain(KeyCode::Enter));
+    picker.press(KeyPress::plain(KeyCode::Enter));
     let path = PathBuf::from("/s/id-2.jsonl");
     assert_eq!(picker.take_requests(), [PickerRequest::Rename { path: path.clone(), name: "new name".into() }]);
     picker.apply_update(PickerUpdate::Renamed { path, name: Ok("new name".into()) });
     assert!(shown(&picker, 60, 20).iter().any(|row| row.starts_with("❯ new name")));
-    picker.key(KeyPress::ctrl('b'));
+    picker.press(KeyPress::ctrl('b'));
     assert_eq!(picker.list.len(), 2);
     for (key, scope) in [('a', SessionScope::Everywhere), ('w', SessionScope::Worktrees), ('w', SessionScope::Folder)] {
-        picker.key(KeyPress::ctrl(key));
+        picker.press(KeyPress::ctrl(key));
         let asked = picker.take_requests();
         assert!(matches!(asked[0], PickerRequest::List { scope: told, .. } if told == scope), "{asked:?}");
     }
     assert_eq!(picker.list.len(), 0, "what was listed belongs to another question");
-    assert_eq!(picker.key(KeyPress::plain(KeyCode::Enter)), PickerOutcome::Stays);
-    assert_eq!(picker.key(KeyPress::plain(KeyCode::Escape)), PickerOutcome::Cancelled);
+    assert_eq!(picker.press(KeyPress::plain(KeyCode::Enter)), PickerOutcome::Stays);
+    assert_eq!(picker.press(KeyPress::plain(KeyCode::Escape)), PickerOutcome::Cancelled);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn every_size_shows_what_is_typed_and_a_session() {
     let sessions = (0..50).map(|n| session(n, &format!("第{n}の会話 conversation number {n}"))).collect();
     let mut picker = filled(sessions);
     for _ in 0..30 {
-        picker.key(KeyPress::plain(KeyCode::Down));
+        picker.press(KeyPress::plain(KeyCode::Down));
     }
     for (columns, rows) in [(20, 5), (40, 24), (80, 10), (200, 60), (20, 2)] {
         let shown = shown(&picker, columns, rows);

@@ -7,7 +7,7 @@ mod screen;
 mod session_open;
 
 use crate::app::session::SessionDisplay;
-use crate::app::{App, AppEffect, AppInput, Overlay, Preferences, ScreenReaderMark};
+use crate::app::{App, AppEffect, AppInput, Preferences, ScreenReaderMark};
 use crate::notify::TerminalIdentity;
 use crate::reload::{FileReloader, ReloadKind};
 use crate::screen_reader::ScreenReaderPauses;
@@ -138,7 +138,7 @@ impl TuiLoop {
         }
         let (sender, bytes) = mpsc::channel(64);
         screen.read(sender)?;
-        let (outside, sequences) = EffectRunner::new(
+        let (effects, sequences) = EffectRunner::new(
             start,
             if start.preferences.answers_shell { ShellOutputUse::Answered } else { ShellOutputUse::Recorded },
         );
@@ -148,7 +148,7 @@ impl TuiLoop {
             screen,
             decoder: InputDecoder::new(),
             bytes,
-            effects: outside,
+            effects,
             reload,
             pauses: start.preferences.screen_reader.map(|_| ScreenReaderPauses::of(&start.boot.env)),
             sequences,
@@ -167,13 +167,13 @@ impl TuiLoop {
         if let Some(prompt) = start.prompt.filter(|prompt| !prompt.trim().is_empty()) {
             self.app.submit(Submission::plain(prompt));
         }
-        let mut door = SessionOpener::new(start.boot);
-        self.opening = Some(door.open());
+        let mut opener = SessionOpener::new(start.boot);
+        self.opening = Some(opener.open());
         let mut end = None;
         while end.is_none() {
-            end = self.step(&mut door).await;
+            end = self.step(&mut opener).await;
             if let Some(to) = self.pending_switch.take().filter(|_| end.is_none()) {
-                end = self.switch_session(&mut door, to).await;
+                end = self.switch_session(&mut opener, to).await;
             }
         }
         let code = match end {
@@ -182,12 +182,12 @@ impl TuiLoop {
             Some(LoopEnd::NoSession) => 1,
             Some(LoopEnd::Asked) | None => 0,
         };
-        self.close(door.events).await;
+        self.close(opener.events).await;
         code
     }
 
     /// Waits for one event and handles it.
-    async fn step(&mut self, door: &mut SessionOpener) -> Option<LoopEnd> {
+    async fn step(&mut self, opener: &mut SessionOpener) -> Option<LoopEnd> {
         if self.needs_redraw && Instant::now() >= self.frame_at() && self.draw().is_err() {
             return Some(LoopEnd::HungUp);
         }
@@ -219,8 +219,8 @@ impl TuiLoop {
                 self.needs_redraw = true;
                 None
             }
-            arrived = wait_for_open(&mut self.opening) => self.finish_open(arrived, door).await,
-            event = next_event(&mut door.events) => self.event(event, &mut door.events).await,
+            arrived = wait_for_open(&mut self.opening) => self.finish_open(arrived, opener).await,
+            event = next_event(&mut opener.events) => self.event(event, &mut opener.events).await,
             Some(bytes) = self.sequences.recv() => {
                 self.screen.send(&bytes);
                 None
@@ -349,11 +349,11 @@ impl TuiLoop {
                     let text = self.external_editor(text).await;
                     self.app.update(AppInput::Edited(text));
                 }
-                AppEffect::Errand(errand) => {
-                    if let Some(path) = self.effects.file_of(&errand) {
+                AppEffect::RunPanelJob(job) => {
+                    if let Some(path) = self.effects.file_of(&job) {
                         self.edit_file(&path).await;
                     } else {
-                        self.effects.run_panel_job(errand);
+                        self.effects.run_panel_job(job);
                     }
                 }
                 AppEffect::View(text) => {
@@ -394,7 +394,7 @@ impl TuiLoop {
         let edited = self.effects.edit_file(path).await;
         self.screen.take_back(sender).ok();
         let note = edited.map(|()| format!("Closed {}", path.display()));
-        self.app.update(AppInput::Brought(crate::app::panel::PanelJobResult::Note(note)));
+        self.app.update(AppInput::PanelJobDone(crate::app::panel::PanelJobResult::Note(note)));
     }
 
     fn draw(&mut self) -> io::Result<()> {
@@ -407,9 +407,7 @@ impl TuiLoop {
     /// Restores the terminal, then waits for the session to close.
     async fn close(mut self, events: Option<EventReceiver>) {
         let busy = self.app.is_busy();
-        if let Some(Overlay::Transcript(_)) = self.app.overlay {
-            self.app.overlay = None;
-        }
+        self.app.close_transcript();
         self.app.print_resume_hint();
         self.screen.leave(&mut self.app).ok();
         self.effects.close(if busy { Command::Shutdown } else { Command::Close }).await;

@@ -90,11 +90,11 @@ const MARKS: [&str; 11] = ["●", "⎿", "∴", "❯", "∗", "> ", "☐", "☒"
 
 /// The lines as they are read out: without glyphs and rules, the first one with its label.
 pub fn labelled_lines(label: SpeakerLabel, lines: &[StyledLine]) -> Vec<StyledLine> {
-    let mut said: Vec<String> = lines.iter().map(plain).filter(|line| !line.trim().is_empty()).collect();
-    if let Some(first) = said.first_mut().filter(|_| label != SpeakerLabel::None) {
+    let mut texts: Vec<String> = lines.iter().map(plain).filter(|line| !line.trim().is_empty()).collect();
+    if let Some(first) = texts.first_mut().filter(|_| label != SpeakerLabel::None) {
         *first = format!("{} {}", label.text(), first.trim_start());
     }
-    said.into_iter().map(|line| StyledLine::styled(line, TextStyle::PLAIN)).collect()
+    texts.into_iter().map(|line| StyledLine::styled(line, TextStyle::PLAIN)).collect()
 }
 
 /// A line without its leading glyph; empty when the line is only a rule.

@@ -2,15 +2,17 @@
 //! asked once per second while agents run, never twice at the same time. Agents that its answer does not name keep
 //! their row; empty content hides the row.
 
+use super::calls::CallTracker;
 use super::spinner::{elapsed, faint, short_count};
-use super::{App, AppEffect, tools};
+use super::tools;
 use crate::status_line;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use terminal::style::{StyledLine, TextStyle};
-use wire::control::{AgentRow, AgentStatusLine, HostRequest};
+use terminal::theme::Theme;
+use wire::control::AgentRow;
 use wire::sdk::{TaskProgress, TaskStarted};
 
 const TICK: Duration = Duration::from_secs(1);
@@ -128,42 +130,36 @@ struct AgentRowOverride {
 }
 
 fn parse_agent_rows(output: &str) -> BTreeMap<String, Option<StyledLine>> {
-    let said = output.lines().filter_map(|line| serde_json::from_str::<AgentRowOverride>(line).ok());
-    said.map(|said| (said.id, status_line::rows(&said.content).into_iter().next())).collect()
+    let rows = output.lines().filter_map(|line| serde_json::from_str::<AgentRowOverride>(line).ok());
+    rows.map(|row| (row.id, status_line::rows(&row.content).into_iter().next())).collect()
 }
 
-impl App {
-    /// Removes an agent that has ended; `name` is its id or the id of its call.
-    pub(super) fn remove_agent(&mut self, name: &str) {
-        self.keep_agents(|agent| agent.id != name && agent.call != name);
+impl AgentTracker {
+    /// Removes an agent that has ended; `name` is its id or the id of its call. Returns the request to withdraw.
+    pub fn remove(&mut self, name: &str) -> Option<String> {
+        self.retain(|agent| agent.id != name && agent.call != name)
     }
 
-    /// Drops agents when no turn runs, except background tasks and the agents these started.
-    pub(super) fn keep_background_agents(&mut self) {
-        if self.turn.is_some() {
-            return;
+    /// Keeps only the agents with these ids and those they started. Returns the request to withdraw.
+    pub fn keep(&mut self, ids: &[&str]) -> Option<String> {
+        let is_kept = |id: &String| ids.contains(&id.as_str());
+        self.retain(|agent| is_kept(&agent.id) || agent.parent.as_ref().is_some_and(is_kept))
+    }
+
+    fn retain(&mut self, stays: impl Fn(&RunningAgent) -> bool) -> Option<String> {
+        self.running.retain(stays);
+        self.overrides.retain(|id, _| self.running.iter().any(|agent| agent.id == *id));
+        if !self.running.is_empty() {
+            return None;
         }
-        let ids: Vec<String> = self.session.background.iter().map(|task| task.id.clone()).collect();
-        self.keep_agents(|agent| ids.contains(&agent.id) || agent.parent.as_ref().is_some_and(|id| ids.contains(id)));
+        self.due = None;
+        self.request_id.take()
     }
 
-    fn keep_agents(&mut self, stays: impl Fn(&RunningAgent) -> bool) {
-        let agents = &mut self.agents;
-        agents.running.retain(stays);
-        agents.overrides.retain(|id, _| agents.running.iter().any(|agent| agent.id == *id));
-        if agents.running.is_empty() {
-            agents.due = None;
-            if let Some(asked) = agents.request_id.take() {
-                self.effects.push(AppEffect::Withdraw(asked));
-            }
-        }
-    }
-
-    /// Asks the user's command when it is due.
-    pub(super) fn request_agent_rows(&mut self) {
-        let now = self.now;
-        if self.agents.due.take_if(|due| *due <= now).is_none() || self.agents.request_id.is_some() {
-            return;
+    /// The agents to ask the user's command about, when it is due.
+    pub fn take_due(&mut self, now: Duration) -> Option<Vec<AgentRow>> {
+        if self.due.take_if(|due| *due <= now).is_none() || self.request_id.is_some() {
+            return None;
         }
         let row = |agent: &RunningAgent| AgentRow {
             id: agent.id.clone(),
@@ -174,33 +170,33 @@ impl App {
             token_count: agent.tokens,
             token_samples: agent.samples.clone(),
         };
-        let tasks = self.agents.running.iter().map(row).collect();
-        let (columns, rows) = (self.size.columns as u64, self.size.rows as u64);
-        let request = HostRequest::AgentStatusLine(AgentStatusLine { columns, rows, tasks });
-        self.agents.request_id = Some(self.send_control_request(request));
+        Some(self.running.iter().map(row).collect())
+    }
+
+    pub fn record_request(&mut self, id: String) {
+        self.request_id = Some(id);
     }
 
     /// Applies the answer of the command; `false` when `request_id` is another request.
-    pub(super) fn receive_agent_rows(&mut self, request_id: &str, body: &Value) -> bool {
-        if self.agents.request_id.take_if(|asked| asked == request_id).is_none() {
+    pub fn receive(&mut self, request_id: &str, body: &Value, now: Duration) -> bool {
+        if self.request_id.take_if(|asked| asked == request_id).is_none() {
             return false;
         }
-        self.agents.overrides = body.get("output").and_then(Value::as_str).map(parse_agent_rows).unwrap_or_default();
+        self.overrides = body.get("output").and_then(Value::as_str).map(parse_agent_rows).unwrap_or_default();
         let is_configured = body.get("configured").and_then(Value::as_bool) == Some(true);
         // Without a command nothing is asked until agents start again.
-        self.agents.due = (is_configured && !self.agents.running.is_empty()).then(|| self.now + TICK);
+        self.due = (is_configured && !self.running.is_empty()).then(|| now + TICK);
         true
     }
 
     /// Rows of agents whose call is not among the open calls.
-    pub(super) fn agent_rows(&self) -> Vec<StyledLine> {
-        let theme = &self.preferences.theme;
-        let apart = self.agents.running.iter().filter(|agent| self.calls.get(&agent.call).is_none());
+    pub fn rows(&self, calls: &CallTracker, now: Duration, theme: &Theme, columns: usize) -> Vec<StyledLine> {
+        let apart = self.running.iter().filter(|agent| calls.get(&agent.call).is_none());
         let row = |agent: &RunningAgent| {
-            let otherwise = format!("{} · {}", agent.label(), agent.state(self.now));
-            match self.agents.row(agent, terminal::text::clean(&otherwise).replace('\n', " ")) {
+            let otherwise = format!("{} · {}", agent.label(), agent.state(now));
+            match self.row(agent, terminal::text::clean(&otherwise).replace('\n', " ")) {
                 AgentRowContent::Shown(line) => {
-                    Some(StyledLine::styled("  ◦ ", TextStyle::PLAIN).and_line(line).truncated(self.size.columns))
+                    Some(StyledLine::styled("  ◦ ", TextStyle::PLAIN).and_line(line).truncated(columns))
                 }
                 AgentRowContent::Hidden => None,
             }
@@ -219,7 +215,7 @@ impl App {
 mod tests {
     use super::*;
     use crate::app::session::SessionDisplay;
-    use crate::app::{AppInput, Preferences};
+    use crate::app::{App, AppEffect, AppInput, Preferences};
     use serde_json::json;
     use terminal::surface::TerminalSize;
 

@@ -1,9 +1,8 @@
 //! When the user is notified: a question is unanswered for some time, or a turn ended some time ago. Typing postpones
 //! it, and each event is notified once. A timer runs only while something is pending.
 
-use super::{App, AppEffect};
+use super::dialog::Dialog;
 use std::time::Duration;
-use wire::control::{HostRequest, NotifyRequest};
 
 /// How long something waits before the user is notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,44 +35,62 @@ impl AlertTimers {
     pub fn clear_idle(&mut self) {
         self.idle_since = None;
     }
+
+    /// The question the user must be notified about, and when.
+    fn question_due<'a>(
+        &self,
+        question: Option<&'a Dialog>,
+        typed_at: Duration,
+        delays: AlertDelays,
+    ) -> Option<(Duration, &'a Dialog)> {
+        let question = question.filter(|question| self.alerted_question.as_ref() != Some(&question.id))?;
+        Some((question.shown_at.max(typed_at) + delays.question, question))
+    }
+
+    fn idle_due(&self, delays: AlertDelays) -> Option<Duration> {
+        Some(self.idle_since? + delays.idle)
+    }
+
+    /// When the next notification is due.
+    pub fn next(&self, question: Option<&Dialog>, typed_at: Duration, delays: AlertDelays) -> Option<Duration> {
+        let question = self.question_due(question, typed_at, delays).map(|(due, _)| due);
+        question.into_iter().chain(self.idle_due(delays)).min()
+    }
+
+    /// Takes the notifications that are due.
+    pub fn take_due(
+        &mut self,
+        question: Option<&Dialog>,
+        typed_at: Duration,
+        delays: AlertDelays,
+        now: Duration,
+    ) -> Vec<Alert> {
+        let mut alerts = Vec::new();
+        if let Some((_, question)) = self.question_due(question, typed_at, delays).filter(|(due, _)| *due <= now) {
+            alerts.push(Alert::Question { tool: question.request.tool_name.clone() });
+            self.alerted_question = Some(question.id.clone());
+        }
+        if self.idle_due(delays).is_some_and(|due| due <= now) {
+            self.idle_since = None;
+            alerts.push(Alert::Idle);
+        }
+        alerts
+    }
 }
 
-impl App {
-    fn question_due(&self) -> Option<(Duration, &str)> {
-        let dialog = self.dialogs.front()?;
-        let due = dialog.shown_at.max(self.typed_at) + self.preferences.alert_delays.question;
-        (self.alerts.alerted_question.as_ref() != Some(&dialog.id)).then_some((due, dialog.id.as_str()))
-    }
+/// Something the user is notified about.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Alert {
+    Question { tool: String },
+    Idle,
+}
 
-    fn idle_due(&self) -> Option<Duration> {
-        Some(self.alerts.idle_since? + self.preferences.alert_delays.idle)
-    }
-
-    pub(super) fn next_alert(&self) -> Option<Duration> {
-        self.question_due().map(|(due, _)| due).into_iter().chain(self.idle_due()).min()
-    }
-
-    pub(super) fn alert_when_due(&mut self) {
-        if let Some((due, id)) = self.question_due()
-            && due <= self.now
-        {
-            let id = id.to_owned();
-            let what = self.dialogs.front().map(|dialog| dialog.request.tool_name.clone()).unwrap_or_default();
-            let text = match what.as_str() {
-                "AskUserQuestion" => "gimlet has a question for you".to_owned(),
-                tool => format!("gimlet needs your permission to use {tool}"),
-            };
-            self.effects.push(AppEffect::Alert(text));
-            self.alerts.alerted_question = Some(id);
-        }
-        if self.idle_due().is_some_and(|due| due <= self.now) {
-            self.alerts.idle_since = None;
-            let message = "gimlet is waiting for your input";
-            self.send_control_request(HostRequest::Notify(NotifyRequest {
-                notification_type: "idle_prompt".to_owned(),
-                message: message.to_owned(),
-            }));
-            self.effects.push(AppEffect::Alert(message.to_owned()));
+impl Alert {
+    pub fn text(&self) -> String {
+        match self {
+            Self::Question { tool } if tool == "AskUserQuestion" => "gimlet has a question for you".to_owned(),
+            Self::Question { tool } => format!("gimlet needs your permission to use {tool}"),
+            Self::Idle => "gimlet is waiting for your input".to_owned(),
         }
     }
 }

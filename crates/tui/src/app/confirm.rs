@@ -2,10 +2,13 @@
 //! repository, how to resume a large conversation, quitting while tasks run. A harmless answer is preselected, Esc
 //! never agrees, and keys typed before the question could be read do not answer it.
 
+use super::AppEffect;
 use super::dialog::KEY_GUARD_TIME;
-use super::{App, AppEffect};
+use super::layers::effects::LayerEffect;
+use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
 use engine::preflight::{PreflightQuestion, ServerAnswer, ServerQuestion, TrustQuestion, TrustSubject};
 use std::time::Duration;
+use terminal::keys::bindings::KeyContext;
 use terminal::keys::{KeyCode, KeyPress};
 use terminal::style::{StyledLine, TextStyle};
 use terminal::surface::Caret;
@@ -51,6 +54,16 @@ pub struct ConfirmDialog {
 }
 
 impl ConfirmDialog {
+    /// A question that must be answered before a session starts.
+    pub fn before_start(question: PreflightQuestion, now: Duration) -> Self {
+        Self::new(ConfirmSubject::Entry(question), now)
+    }
+
+    /// Whether to leave although something runs in the background.
+    pub fn leave(now: Duration) -> Self {
+        Self::new(ConfirmSubject::Leave, now)
+    }
+
     fn new(asked: ConfirmSubject, now: Duration) -> Self {
         let chosen = match &asked {
             ConfirmSubject::Entry(PreflightQuestion::Trust(_) | PreflightQuestion::Bypass)
@@ -133,7 +146,7 @@ impl ConfirmDialog {
     }
 
     /// The caret is at the chosen answer, so that a small screen shows that row.
-    pub(super) fn rows(&self, background: usize, theme: &Theme, columns: usize) -> (Vec<StyledLine>, Option<Caret>) {
+    fn drawn_rows(&self, background: usize, theme: &Theme, columns: usize) -> (Vec<StyledLine>, Option<Caret>) {
         let accent = theme.fg(ThemeToken::Permission);
         let faint = theme.fg(ThemeToken::Inactive);
         let mut rows = vec![StyledLine::styled("─".repeat(columns), accent)];
@@ -194,92 +207,52 @@ fn entries_body(asked: &TrustQuestion) -> Vec<String> {
     lines
 }
 
-impl App {
-    /// Asks a question that must be answered before a session starts.
-    pub fn ask_before_start(&mut self, question: PreflightQuestion) {
-        self.open_confirm(ConfirmSubject::Entry(question));
+impl ConfirmDialog {
+    /// The whole text for the scrollback, when the dialog does not show all of it.
+    pub fn long_text(&self, background: usize) -> Option<Vec<StyledLine>> {
+        let body = self.body(background);
+        (body.len() > BODY_ROWS).then(|| {
+            let title = StyledLine::styled(text::clean(&self.title()), TextStyle::PLAIN.bold());
+            std::iter::once(title).chain(body.into_iter().map(StyledLine::plain)).collect()
+        })
     }
 
-    fn open_confirm(&mut self, asked: ConfirmSubject) {
-        let gate = ConfirmDialog::new(asked, self.now);
-        let body = gate.body(self.session.background.len());
-        if body.len() > BODY_ROWS {
-            let mut lines = vec![StyledLine::styled(text::clean(&gate.title()), TextStyle::PLAIN.bold())];
-            lines.extend(body.into_iter().map(StyledLine::plain));
-            self.print_block(lines);
-        }
-        self.confirm = Some(gate);
-    }
-
-    /// Exits, or asks first when background tasks would be stopped.
-    pub(super) fn request_exit(&mut self) {
-        if self.session.background.is_empty() {
-            self.effects.push(AppEffect::Exit);
-        } else {
-            self.open_confirm(ConfirmSubject::Leave);
-        }
-    }
-
-    /// Whether the question consumed the key.
-    pub(super) fn confirm_dialog_key(&mut self, key: KeyPress) -> bool {
-        let Some(gate) = &mut self.confirm else { return false };
-        if key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l') {
-            return false;
-        }
-        let rested = |since: Duration| self.now.saturating_sub(since) >= KEY_GUARD_TIME;
-        if key == KeyPress::ctrl('c') || key == KeyPress::ctrl('d') {
-            self.cancel_confirm();
-            return true;
-        }
-        if !rested(gate.shown_at) || !rested(self.typed_at) {
-            // The key was typed before the question could be read.
-            self.typed_at = self.now;
-            return true;
-        }
-        let count = gate.choices().len();
+    fn choice_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Vec<LayerEffect> {
+        let count = self.choices().len();
         match (key.code, key.text().and_then(|c| c.to_digit(10))) {
-            (_, Some(digit)) if (1..=count).contains(&(digit as usize)) => self.answer_confirm(digit as usize - 1),
-            (KeyCode::Enter, _) => {
-                let chosen = gate.chosen;
-                self.answer_confirm(chosen);
+            (_, Some(digit)) if (1..=count).contains(&(digit as usize)) => {
+                return self.answer(digit as usize - 1, view);
             }
-            (KeyCode::Up, _) => gate.chosen = gate.chosen.checked_sub(1).unwrap_or(count - 1),
-            (KeyCode::Down | KeyCode::Tab, _) => gate.chosen = (gate.chosen + 1) % count,
-            (KeyCode::Escape, _) => self.cancel_confirm(),
+            (KeyCode::Enter, _) => return self.answer(self.chosen, view),
+            (KeyCode::Up, _) => self.chosen = self.chosen.checked_sub(1).unwrap_or(count - 1),
+            (KeyCode::Down | KeyCode::Tab, _) => self.chosen = (self.chosen + 1) % count,
+            (KeyCode::Escape, _) => return self.cancel(),
             _ => {}
         }
-        true
+        Vec::new()
     }
 
     /// Esc and Ctrl+C: gives the answer that changes nothing.
-    fn cancel_confirm(&mut self) {
-        let Some(gate) = self.confirm.take() else { return };
-        self.after_dialog();
-        match gate.subject {
+    fn cancel(&self) -> Vec<LayerEffect> {
+        let answer = match &self.subject {
             ConfirmSubject::Entry(PreflightQuestion::Trust(_) | PreflightQuestion::Bypass)
-            | ConfirmSubject::Host(..) => {
-                self.effects.push(AppEffect::Entry(StartAnswer::Declined));
-            }
-            ConfirmSubject::Entry(PreflightQuestion::Server(server)) => {
-                self.effects.push(AppEffect::Entry(StartAnswer::Server(server, None)));
-            }
-            ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => {
-                self.effects.push(AppEffect::Entry(StartAnswer::Summary(SummaryChoice::AsItIs)));
-            }
-            ConfirmSubject::Leave => {}
-        }
+            | ConfirmSubject::Host(..) => StartAnswer::Declined,
+            ConfirmSubject::Entry(PreflightQuestion::Server(server)) => StartAnswer::Server(server.clone(), None),
+            ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => StartAnswer::Summary(SummaryChoice::AsItIs),
+            ConfirmSubject::Leave => return vec![LayerEffect::Close],
+        };
+        close_with(answer)
     }
 
-    fn answer_confirm(&mut self, choice: usize) {
-        let Some(gate) = self.confirm.take() else { return };
-        // A question of the engine that waited behind this one becomes visible only now.
-        self.after_dialog();
-        let answer = match (gate.subject, choice) {
+    fn answer(&self, choice: usize, view: &LayerView<'_>) -> Vec<LayerEffect> {
+        close_with(match (&self.subject, choice) {
             (ConfirmSubject::Entry(PreflightQuestion::Trust(asked)), 0) => {
-                return self.confirm_hosts(Box::new(asked), 0);
+                return confirm_hosts(Box::new(asked.clone()), 0, view);
             }
-            (ConfirmSubject::Entry(PreflightQuestion::Trust(asked)), 1) => StartAnswer::Untrusted(Box::new(asked)),
-            (ConfirmSubject::Host(asked, at), 0) => return self.confirm_hosts(asked, at + 1),
+            (ConfirmSubject::Entry(PreflightQuestion::Trust(asked)), 1) => {
+                StartAnswer::Untrusted(Box::new(asked.clone()))
+            }
+            (ConfirmSubject::Host(asked, at), 0) => return confirm_hosts(asked.clone(), at + 1, view),
             (ConfirmSubject::Entry(PreflightQuestion::Bypass), 0) => StartAnswer::Bypassed,
             (
                 ConfirmSubject::Entry(PreflightQuestion::Trust(_) | PreflightQuestion::Bypass)
@@ -289,7 +262,7 @@ impl App {
             (ConfirmSubject::Entry(PreflightQuestion::Server(server)), at) => {
                 let answers =
                     [Some(ServerAnswer::Approve), Some(ServerAnswer::ApproveAll), None, Some(ServerAnswer::Reject)];
-                StartAnswer::Server(server, answers.get(at).copied().flatten())
+                StartAnswer::Server(server.clone(), answers.get(at).copied().flatten())
             }
             (ConfirmSubject::Entry(PreflightQuestion::Summary { .. }), 0) => {
                 StartAnswer::Summary(SummaryChoice::FromSummary)
@@ -297,18 +270,53 @@ impl App {
             (ConfirmSubject::Entry(PreflightQuestion::Summary { .. }), _) => {
                 StartAnswer::Summary(SummaryChoice::AsItIs)
             }
-            (ConfirmSubject::Leave, 0) => return self.effects.push(AppEffect::Exit),
-            (ConfirmSubject::Leave, _) => return,
-        };
-        self.effects.push(AppEffect::Entry(answer));
+            (ConfirmSubject::Leave, 0) => return vec![LayerEffect::Close, LayerEffect::Outside(AppEffect::Exit)],
+            (ConfirmSubject::Leave, _) => return vec![LayerEffect::Close],
+        })
+    }
+}
+
+fn close_with(answer: StartAnswer) -> Vec<LayerEffect> {
+    vec![LayerEffect::Close, LayerEffect::Outside(AppEffect::Entry(answer))]
+}
+
+/// Asks about every host that would receive credentials, one at a time, then sends the answer.
+fn confirm_hosts(asked: Box<TrustQuestion>, at: usize, view: &LayerView<'_>) -> Vec<LayerEffect> {
+    if at >= asked.hosts.len() {
+        return close_with(StartAnswer::Trusted(asked));
+    }
+    let next = ConfirmDialog::new(ConfirmSubject::Host(asked, at), view.now);
+    let mut effects = vec![LayerEffect::Close];
+    effects.extend(next.long_text(view.session.background.len()).map(LayerEffect::Print));
+    effects.push(LayerEffect::Open(Box::new(next)));
+    effects
+}
+
+impl Layer for ConfirmDialog {
+    fn rank(&self) -> LayerRank {
+        LayerRank::Confirm
     }
 
-    /// Asks about every host that would receive credentials, one at a time, then sends the answer.
-    fn confirm_hosts(&mut self, asked: Box<TrustQuestion>, at: usize) {
-        if at < asked.hosts.len() {
-            self.open_confirm(ConfirmSubject::Host(asked, at));
-        } else {
-            self.effects.push(AppEffect::Entry(StartAnswer::Trusted(asked)));
+    /// Its keys are fixed.
+    fn contexts(&self) -> &'static [KeyContext] {
+        &[]
+    }
+
+    fn key(&mut self, key: KeyPress, view: &LayerView<'_>) -> KeyOutcome {
+        if key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l') {
+            return KeyOutcome::Passed;
         }
+        if key == KeyPress::ctrl('c') || key == KeyPress::ctrl('d') {
+            return KeyOutcome::Taken(self.cancel());
+        }
+        let is_read = view.is_past(self.shown_at, KEY_GUARD_TIME) && view.is_past(view.typed_at, KEY_GUARD_TIME);
+        // A key typed before the question could be read does nothing.
+        KeyOutcome::Taken(if is_read { self.choice_key(key, view) } else { vec![LayerEffect::Typed] })
+    }
+
+    fn rows(&self, view: &LayerView<'_>) -> LayerRows {
+        let background = view.session.background.len();
+        let (rows, caret) = self.drawn_rows(background, &view.preferences.theme, view.size.columns);
+        LayerRows::InPlaceOfPrompt(rows, caret)
     }
 }

@@ -166,6 +166,11 @@ impl Dialog {
         Self { form: Some(form), ..dialog }
     }
 
+    /// Whether the call would change a file.
+    pub fn is_file_change(&self) -> bool {
+        matches!(self.request.tool_name.as_str(), "Edit" | "MultiEdit" | "Write" | "NotebookEdit")
+    }
+
     pub fn choice(&self) -> DialogChoice {
         self.choices[self.chosen]
     }
@@ -214,7 +219,7 @@ impl Dialog {
 
     /// The label of the call's row when this choice prevents the call; `None` when the call runs.
     pub fn refusal(&self, choice: DialogChoice) -> Option<String> {
-        let said = match choice {
+        let label = match choice {
             DialogChoice::No if self.request.tool_name == PLAN_TOOL => STILL_PLANNING_LABEL,
             DialogChoice::No => REFUSED_LABEL,
             DialogChoice::PlanClearing => "Approved, for a new conversation",
@@ -228,7 +233,7 @@ impl Dialog {
         };
         Some(match self.comment().filter(|_| choice == DialogChoice::No) {
             Some(comment) => format!("{REFUSED_LABEL}: {}", text::clean(&comment)),
-            None => said.to_owned(),
+            None => label.to_owned(),
         })
     }
 

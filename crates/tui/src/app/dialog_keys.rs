@@ -1,153 +1,153 @@
-//! Keys while a permission dialog is open, and the effects of an answer. Text typed for the prompt before the question
-//! could be read stays in the prompt.
+//! Keys of a question of the engine, and the effects of an answer. Text typed for the prompt before the question could
+//! be read stays in the prompt.
 
-use super::dialog::{
-    Dialog, DialogChoice, DialogField, KEY_GUARD_TIME, PREVIEW_ROWS, PlanOffers, ToolPermissionRequest,
-};
-use super::keys::edit;
-use super::panel::PendingResponse;
+use super::dialog::{Dialog, DialogArea, DialogChoice, DialogField, KEY_GUARD_TIME};
+use super::layers::effects::LayerEffect;
+use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
+use super::prompt::edit;
 use super::rule_suggestions;
-use super::{App, AppEffect};
+use crate::screen_reader::SpeakerLabel;
 use serde_json::Value;
 use std::time::Duration;
 use terminal::editor::{Editor, Submission};
 use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
 use terminal::keys::{KeyCode, KeyPress};
-use wire::control::{HostReply, HostRequest, ReadFile, SetPermissionMode};
+use terminal::surface::Caret;
+use wire::control::{HostReply, HostRequest, SetPermissionMode};
 
 const HINT_DURATION: Duration = Duration::from_secs(4);
-/// Larger files are not read to show a change in context.
-const MAX_ORIGINAL_BYTES: usize = 1 << 20;
 
-/// What is open in the external editor, when it is not the prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExternalEdit {
-    /// The proposed text of the dialog with this id.
-    Proposal(String),
+impl Layer for Dialog {
+    fn rank(&self) -> LayerRank {
+        LayerRank::Question
+    }
+
+    fn contexts(&self) -> &'static [KeyContext] {
+        if self.has_choices() { &[KeyContext::Confirmation, KeyContext::Global] } else { &[] }
+    }
+
+    fn key(&mut self, key: KeyPress, view: &LayerView<'_>) -> KeyOutcome {
+        if key == KeyPress::ctrl('c') {
+            return KeyOutcome::Taken(vec![LayerEffect::Interrupt]);
+        }
+        let is_read = view.is_past(self.shown_at, KEY_GUARD_TIME) && view.is_past(view.typed_at, KEY_GUARD_TIME);
+        if !is_read && self.field.is_none() {
+            return KeyOutcome::Early;
+        }
+        KeyOutcome::Taken(self.read_key(key, view))
+    }
+
+    fn paste(&mut self, text: &str, _: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
+        match &mut self.field {
+            Some(DialogField::Comment(editor)) => editor.paste(text),
+            Some(DialogField::Rule(_, editor)) => editor.insert(text.lines().next().unwrap_or_default()),
+            None => {
+                if let Some(questions) = &mut self.questions {
+                    questions.paste(text);
+                } else if let Some(form) = &mut self.form {
+                    form.paste(text);
+                }
+            }
+        }
+        Some(Vec::new())
+    }
+
+    fn rows(&self, view: &LayerView<'_>) -> LayerRows {
+        let (rows, caret) = self.rows_in(&DialogArea {
+            session: view.session,
+            theme: &view.preferences.theme,
+            columns: view.size.columns,
+            rows: view.size.rows,
+            waiting: view.waiting,
+        });
+        LayerRows::InPlaceOfPrompt(rows, caret.map(|(row, column)| Caret { row, column }))
+    }
+
+    fn speaker(&self) -> SpeakerLabel {
+        if self.has_choices() { SpeakerLabel::Permission } else { SpeakerLabel::None }
+    }
+
+    /// A question that waited behind another layer can be read only from now on.
+    fn uncovered(&mut self, now: Duration) {
+        self.shown_at = now;
+    }
+
+    /// Questions without a key for `question_timeout` are answered with the current choices.
+    fn next_tick(&self, view: &LayerView<'_>) -> Option<Duration> {
+        Some(self.questions.as_ref()?.touched_at() + view.preferences.question_timeout?)
+    }
+
+    fn tick(&mut self, view: &LayerView<'_>) -> Vec<LayerEffect> {
+        let (Some(questions), Some(limit)) = (&mut self.questions, view.preferences.question_timeout) else {
+            return Vec::new();
+        };
+        let progress = questions.answer_unattended(limit);
+        self.progress(progress).map(|reply| self.close_with(reply)).unwrap_or_default()
+    }
 }
 
-impl App {
-    pub(super) fn open_dialog(&mut self, id: String, request: ToolPermissionRequest) {
-        let offers = PlanOffers { clears: self.preferences.clears_on_plan, bypasses: self.session.may_bypass };
-        let dialog = Dialog::new(id, request, self.now, offers);
-        self.print_held_calls();
-        // A preview longer than the dialog is printed above it. A file change is printed when it is made.
-        let changes = is_file_tool(&dialog.request.tool_name);
-        let preview = dialog.preview(&self.session, &self.preferences.theme, self.size.columns);
-        if preview.len() > PREVIEW_ROWS && !changes {
-            self.print_block(preview);
-        }
-        if changes && let Some(path) = dialog.request.input.get("file_path").and_then(Value::as_str) {
-            let request =
-                ReadFile { path: path.to_owned(), max_bytes: Some(MAX_ORIGINAL_BYTES as u64), encoding: None };
-            self.request(HostRequest::ReadFile(request), PendingResponse::Before(dialog.id.clone()));
-        }
-        self.dialogs.push_back(dialog);
+impl Dialog {
+    /// Whether the dialog is neither a list of questions nor a form.
+    fn has_choices(&self) -> bool {
+        self.questions.is_none() && self.form.is_none()
     }
 
-    /// The file that a change is about, as it is now.
-    pub(super) fn receive_original_file(&mut self, id: &str, body: &Value) {
-        let whole = body.get("truncated").is_none() && body.get("lossy").is_none();
-        let text = body.get("contents").and_then(Value::as_str).filter(|_| whole);
-        if let (Some(text), Some(dialog)) = (text, self.dialogs.iter_mut().find(|dialog| dialog.id == id)) {
-            dialog.original = Some(text.to_owned());
+    /// Handles a key that was pressed after the dialog could be read.
+    fn read_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Vec<LayerEffect> {
+        if self.questions.is_some() {
+            let reply = self.question_key(key, view.now);
+            return reply.map(|reply| self.close_with(reply)).unwrap_or_default();
         }
-    }
-
-    pub(super) fn dialog_key(&mut self, key: KeyPress) {
-        let now = self.now;
-        let Some(dialog) = self.dialogs.front_mut() else { return };
-        let shown = now.saturating_sub(dialog.shown_at) >= KEY_GUARD_TIME;
-        let rested = now.saturating_sub(self.typed_at) >= KEY_GUARD_TIME;
-        if key == KeyPress::ctrl('c') {
-            return self.interrupt();
+        if let Some(form) = &mut self.form {
+            let response = form.key(key);
+            let reply = response.map(|response| HostReply::success(self.id.clone(), &response));
+            return reply.map(|reply| self.close_with(reply)).unwrap_or_default();
         }
-        if !(shown && rested) && dialog.field.is_none() {
-            // The key was typed for a panel or the prompt, before the question could be read.
-            if self.panel_key(key) {
-                return;
-            }
-            if key.text().is_some() || key.code == KeyCode::Backspace {
-                edit(&mut self.editor, key);
-                self.typed_at = now;
-            }
-            return;
-        }
-        if dialog.questions.is_some() {
-            if let Some(answer) = dialog.question_key(key, now) {
-                self.answer_front(answer);
-            }
-            return;
-        }
-        if let Some(form) = &mut dialog.form {
-            if let Some(response) = form.key(key) {
-                let reply = HostReply::success(dialog.id.clone(), &response);
-                self.answer_front(reply);
-            }
-            return;
-        }
-        if dialog.field.is_some() {
+        if self.field.is_some() {
             return self.field_key(key);
         }
         if let Some(digit) = key.text().and_then(|c| c.to_digit(10)) {
-            if let Some(choice) = (digit as usize).checked_sub(1).and_then(|at| dialog.choices.get(at)).copied() {
-                self.decide(choice);
-            }
-            return;
+            let choice = (digit as usize).checked_sub(1).and_then(|at| self.choices.get(at)).copied();
+            return choice.map(|choice| self.decide(choice)).unwrap_or_default();
         }
-        if !self.scroll_key(key) && !self.offer_key(key) {
-            self.confirm_key(key);
+        if self.scroll_key(key, view) || self.offer_key(key) {
+            return Vec::new();
         }
+        self.confirm_key(key, view)
     }
 
-    fn confirm_key(&mut self, key: KeyPress) {
-        let Some(dialog) = self.dialogs.front_mut() else { return };
-        if self.preferences.bindings.find(&[KeyContext::Chat], &[key])
-            == BindingMatch::KeyAction(KeyAction::ExternalEditor)
-        {
+    fn confirm_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Vec<LayerEffect> {
+        let bindings = &view.preferences.bindings;
+        if bindings.find(&[KeyContext::Chat], &[key]) == BindingMatch::KeyAction(KeyAction::ExternalEditor) {
             return self.edit_proposal();
         }
-        match self.preferences.bindings.find(&[KeyContext::Confirmation, KeyContext::Global], &[key]) {
-            BindingMatch::KeyAction(KeyAction::ConfirmYes) if key.code == KeyCode::Enter => {
-                let choice = dialog.choice();
-                self.decide(choice);
+        let BindingMatch::KeyAction(action) = bindings.find(self.contexts(), &[key]) else { return Vec::new() };
+        match action {
+            KeyAction::ConfirmYes if key.code == KeyCode::Enter => return self.decide(self.choice()),
+            KeyAction::ConfirmYes => return self.decide(self.choices[0]),
+            KeyAction::ConfirmNo => return self.decide(DialogChoice::No),
+            KeyAction::ConfirmPrevious => self.previous(),
+            KeyAction::ConfirmNext => self.next(),
+            KeyAction::ConfirmNextField => self.field = Some(DialogField::Comment(Editor::new())),
+            KeyAction::ToggleExplanation | KeyAction::PermissionDebug => self.explains = !self.explains,
+            KeyAction::ConfirmCycleMode if self.choices.contains(&DialogChoice::YesAlways) && self.is_file_change() => {
+                return self.decide(DialogChoice::YesAlways);
             }
-            BindingMatch::KeyAction(KeyAction::ConfirmYes) => {
-                let first = dialog.choices[0];
-                self.decide(first);
+            KeyAction::Redraw | KeyAction::ToggleTranscript | KeyAction::ToggleTodos | KeyAction::Suspend => {
+                return vec![LayerEffect::Perform(action)];
             }
-            BindingMatch::KeyAction(KeyAction::ConfirmNo) => self.decide(DialogChoice::No),
-            BindingMatch::KeyAction(KeyAction::ConfirmPrevious) => dialog.previous(),
-            BindingMatch::KeyAction(KeyAction::ConfirmNext) => dialog.next(),
-            BindingMatch::KeyAction(KeyAction::ConfirmNextField) => {
-                dialog.field = Some(DialogField::Comment(Editor::new()));
-            }
-            BindingMatch::KeyAction(KeyAction::ToggleExplanation | KeyAction::PermissionDebug) => {
-                dialog.explains = !dialog.explains;
-            }
-            BindingMatch::KeyAction(KeyAction::ConfirmCycleMode) => {
-                if dialog.choices.contains(&DialogChoice::YesAlways) && is_file_tool(&dialog.request.tool_name) {
-                    self.decide(DialogChoice::YesAlways);
-                }
-            }
-            BindingMatch::KeyAction(
-                action
-                @ (KeyAction::Redraw | KeyAction::ToggleTranscript | KeyAction::ToggleTodos | KeyAction::Suspend),
-            ) => {
-                self.perform(action);
-            }
-            BindingMatch::KeyAction(_) | BindingMatch::Prefix | BindingMatch::None => {}
+            _ => {}
         }
+        Vec::new()
     }
 
     /// Scrolls long previews and plans.
-    fn scroll_key(&mut self, key: KeyPress) -> bool {
-        let Some(dialog) = self.dialogs.front_mut() else { return false };
-        let lines = dialog.preview(&self.session, &self.preferences.theme, self.size.columns).len();
-        let page = (self.size.rows / 3).max(1);
-        dialog.top = match key.code {
-            KeyCode::PageUp => dialog.top.saturating_sub(page),
-            KeyCode::PageDown => (dialog.top + page).min(lines.saturating_sub(1)),
+    fn scroll_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> bool {
+        let lines = self.preview(view.session, &view.preferences.theme, view.size.columns).len();
+        let page = (view.size.rows / 3).max(1);
+        self.top = match key.code {
+            KeyCode::PageUp => self.top.saturating_sub(page),
+            KeyCode::PageDown => (self.top + page).min(lines.saturating_sub(1)),
             KeyCode::Home => 0,
             KeyCode::End => lines.saturating_sub(page),
             _ => return false,
@@ -157,146 +157,74 @@ impl App {
 
     /// Changes the rule that would be saved, or where it is saved.
     fn offer_key(&mut self, key: KeyPress) -> bool {
-        let Some(dialog) = self.dialogs.front_mut() else { return false };
-        let suggestions = &mut dialog.request.permission_suggestions;
-        if dialog.choices[dialog.chosen] != DialogChoice::YesAlways || rule_suggestions::count(suggestions) == 0 {
+        let suggestions = &mut self.request.permission_suggestions;
+        if self.choices[self.chosen] != DialogChoice::YesAlways || rule_suggestions::count(suggestions) == 0 {
             return false;
         }
         match (key.code, key.mods.is_none()) {
             (KeyCode::Left, true) => rule_suggestions::shift_place(suggestions, -1),
             (KeyCode::Right, true) => rule_suggestions::shift_place(suggestions, 1),
-            (KeyCode::Char('e'), true) => dialog.open_rule(0),
+            (KeyCode::Char('e'), true) => self.open_rule(0),
             _ => return false,
         }
         true
     }
 
-    fn field_key(&mut self, key: KeyPress) {
-        let Some(dialog) = self.dialogs.front_mut() else { return };
-        let is_comment = matches!(dialog.field, Some(DialogField::Comment(_)));
+    fn field_key(&mut self, key: KeyPress) -> Vec<LayerEffect> {
+        let is_comment = matches!(self.field, Some(DialogField::Comment(_)));
         match key.code {
-            KeyCode::Escape => dialog.field = None,
-            KeyCode::Tab if is_comment && key.mods.is_none() => dialog.field = None,
-            KeyCode::Enter if is_comment => {
-                let choice = dialog.choice();
-                self.decide(choice);
-            }
+            KeyCode::Escape => self.field = None,
+            KeyCode::Tab if is_comment && key.mods.is_none() => self.field = None,
+            KeyCode::Enter if is_comment => return self.decide(self.choice()),
             KeyCode::Enter => {
-                if !dialog.take_rule() {
-                    self.hint("That is no rule: Tool, or Tool(what)", HINT_DURATION);
+                if !self.take_rule() {
+                    return vec![LayerEffect::Hint("That is no rule: Tool, or Tool(what)".into(), HINT_DURATION)];
                 }
             }
-            KeyCode::Up if is_comment => dialog.previous(),
-            KeyCode::Down if is_comment => dialog.next(),
+            KeyCode::Up if is_comment => self.previous(),
+            KeyCode::Down if is_comment => self.next(),
             _ => {
-                if let Some(DialogField::Comment(editor) | DialogField::Rule(_, editor)) = &mut dialog.field {
+                if let Some(DialogField::Comment(editor) | DialogField::Rule(_, editor)) = &mut self.field {
                     edit(editor, key);
                 }
             }
         }
-    }
-
-    /// Whether a dialog consumed the paste.
-    pub(super) fn dialog_paste(&mut self, text: &str) -> bool {
-        let Some(dialog) = self.dialogs.front_mut() else { return false };
-        match &mut dialog.field {
-            Some(DialogField::Comment(editor)) => editor.paste(text),
-            Some(DialogField::Rule(_, editor)) => editor.insert(text.lines().next().unwrap_or_default()),
-            None => {
-                if let Some(questions) = &mut dialog.questions {
-                    questions.paste(text);
-                } else if let Some(form) = &mut dialog.form {
-                    form.paste(text);
-                }
-            }
-        }
-        true
+        Vec::new()
     }
 
     /// Ctrl+G: opens the proposed text in the external editor.
-    fn edit_proposal(&mut self) {
-        let Some(dialog) = self.dialogs.front() else { return };
-        let Some((_, text)) = dialog.editable() else { return };
-        self.effects.push(AppEffect::ExternalEditor(text.to_owned()));
-        self.external_edit = Some(ExternalEdit::Proposal(dialog.id.clone()));
+    fn edit_proposal(&self) -> Vec<LayerEffect> {
+        let proposal = self
+            .editable()
+            .map(|(_, text)| LayerEffect::EditProposal { question: self.id.clone(), text: text.to_owned() });
+        proposal.into_iter().collect()
     }
 
-    /// Applies the text from the external editor.
-    pub(super) fn apply_external_edit(&mut self, text: String) {
-        match self.external_edit.take() {
-            None => self.editor.set(text),
-            Some(ExternalEdit::Proposal(id)) => {
-                if let Some(dialog) = self.dialogs.iter_mut().find(|dialog| dialog.id == id) {
-                    dialog.edit(text);
-                    // Keys typed in the editor must not answer the question.
-                    dialog.shown_at = self.now;
-                }
-            }
-        }
-    }
-
-    fn decide(&mut self, choice: DialogChoice) {
-        let Some(mut dialog) = self.dialogs.pop_front() else { return };
-        self.effects.push(AppEffect::Reply(dialog.answer(choice)));
-        dialog.refusal_text = dialog.refusal(choice);
-        self.record_refusal_text(&mut dialog);
+    fn decide(&mut self, choice: DialogChoice) -> Vec<LayerEffect> {
+        self.refusal_text = self.refusal(choice);
+        let mut effects = self.close_with(self.answer(choice));
         // An approval has no field for a comment, so the comment becomes the next prompt.
         if choice != DialogChoice::No
-            && let Some(comment) = dialog.comment()
+            && let Some(comment) = self.comment()
         {
-            self.submit(Submission::plain(comment));
+            effects.push(LayerEffect::Submit(Submission::plain(comment)));
         }
         if choice == DialogChoice::PlanClearing {
-            self.start_conversation_with_plan(&dialog);
+            // The plan is carried out in a new conversation that accepts edits.
+            let plan = self.request.input.get("plan").and_then(Value::as_str).unwrap_or_default();
+            let mode = HostRequest::SetPermissionMode(SetPermissionMode { mode: "acceptEdits".into() });
+            let prompt = Submission::plain(format!("Carry out this plan:\n\n{plan}"));
+            effects.extend([LayerEffect::Control(mode), LayerEffect::BeginConversation(prompt)]);
         }
-        self.after_dialog();
+        effects
     }
 
-    /// Starts a new conversation with the plan and accepts edits in it.
-    fn start_conversation_with_plan(&mut self, dialog: &Dialog) {
-        let plan = dialog.request.input.get("plan").and_then(Value::as_str).unwrap_or_default();
-        self.send_control_request(HostRequest::SetPermissionMode(SetPermissionMode { mode: "acceptEdits".into() }));
-        self.next_submission = Some(Submission::plain(format!("Carry out this plan:\n\n{plan}")));
-        self.submit(Submission::plain("/clear"));
+    /// Sends the answer and shows in the row of the call why it will not run.
+    fn close_with(&mut self, answer: HostReply) -> Vec<LayerEffect> {
+        let (call, text) = (self.request.tool_use_id.clone(), self.refusal_text.take());
+        vec![LayerEffect::Close, LayerEffect::Reply(answer), LayerEffect::RefuseCall { call, text }]
     }
 
-    fn answer_front(&mut self, answer: HostReply) {
-        if let Some(mut dialog) = self.dialogs.pop_front() {
-            self.record_refusal_text(&mut dialog);
-        }
-        self.effects.push(AppEffect::Reply(answer));
-        self.after_dialog();
-    }
-
-    /// Records the refusal so that the row of the call shows it.
-    fn record_refusal_text(&mut self, dialog: &mut Dialog) {
-        if let Some(call) = self.calls.get_mut(&dialog.request.tool_use_id) {
-            call.refusal_text = dialog.refusal_text.take();
-        }
-    }
-
-    /// Answers questions with the current choices once `question_timeout` has passed without a key.
-    pub(super) fn expire_questions(&mut self) {
-        let (now, limit) = (self.now, self.preferences.question_timeout);
-        let Some(dialog) = self.dialogs.front_mut() else { return };
-        let (Some(questions), Some(limit)) = (&mut dialog.questions, limit) else { return };
-        if now < questions.touched_at() + limit {
-            return;
-        }
-        let progress = questions.answer_unattended(limit);
-        if let Some(answer) = dialog.progress(progress) {
-            self.answer_front(answer);
-        }
-    }
-
-    /// When `expire_questions` will answer; `None` without questions or without a timeout.
-    pub(super) fn questions_expire_at(&self) -> Option<Duration> {
-        let questions = self.dialogs.front()?.questions.as_ref()?;
-        Some(questions.touched_at() + self.preferences.question_timeout?)
-    }
-}
-
-impl Dialog {
     fn open_rule(&mut self, at: usize) {
         self.field = rule_suggestions::rule_at(&self.request.permission_suggestions, at).map(|rule| {
             let mut editor = Editor::new();
@@ -315,10 +243,6 @@ impl Dialog {
         self.open_rule(at + 1);
         true
     }
-}
-
-fn is_file_tool(tool: &str) -> bool {
-    matches!(tool, "Edit" | "MultiEdit" | "Write" | "NotebookEdit")
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ fn the_focus_of_the_window_and_keys_of_the_next_question_answer_nothing() {
     // The second press comes before the second question could be read.
     let effects = press(&mut app, &[KeyPress::char('1'), KeyPress::char('1')]);
     assert_eq!(answers(&effects).len(), 1);
-    assert_eq!(app.editor.text(), "1");
+    assert_eq!(app.prompt.editor.text(), "1");
 }
 
 #[test]
@@ -128,14 +128,14 @@ fn questions_that_nobody_answers_send_what_is_chosen() {
     let input = json!({"questions": [question("One?"), question("Two?")]});
     ask(&mut app, "q1", json!({"tool_name": "AskUserQuestion", "input": input}));
     press(&mut app, &[KeyPress::char('2')]);
-    assert_eq!(app.questions_expire_at(), Some(app.now + minute));
+    assert_eq!(app.layers.next_tick(&app.layer_view()), Some(app.now + minute));
     app.now += Duration::from_millis(59_999);
     assert!(answers(&app.update(AppInput::Tick)).is_empty());
     app.now += Duration::from_millis(1);
     let answer = answers(&app.update(AppInput::Tick));
     let input = &answer[0]["response"]["updatedInput"];
     assert_eq!((&input["answers"], &input["afkTimeoutMs"]), (&json!({"One?": "B"}), &json!(60_000)));
-    assert_eq!(app.questions_expire_at(), None);
+    assert_eq!(app.layers.next_tick(&app.layer_view()), None);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn what_is_typed_in_a_screen_answers_no_question() {
     app.now += Duration::from_secs(5);
     app.typed_at = app.now;
     let effects = press(&mut app, &[KeyPress::char('1'), KeyPress::char('y')]);
-    assert!(answers(&effects).is_empty() && app.editor.is_empty());
+    assert!(answers(&effects).is_empty() && app.prompt.editor.is_empty());
     app.now += Duration::from_secs(1);
     assert_eq!(answers(&press(&mut app, &[KeyPress::char('y')])).len(), 1);
     assert!(app.has_panel(), "the screen is still there");

@@ -21,7 +21,7 @@ fn texts(dialog: &Dialog) -> Vec<String> {
 fn sized(dialog: &Dialog, columns: usize, rows: usize) -> Vec<String> {
     let (session, theme) = (SessionDisplay::default(), Theme::default());
     let place = DialogArea { session: &session, theme: &theme, columns, rows, waiting: 0 };
-    dialog.rows(&place).0.iter().map(StyledLine::text).collect()
+    dialog.rows_in(&place).0.iter().map(StyledLine::text).collect()
 }
 
 #[test]

@@ -5,13 +5,13 @@ mod control;
 
 use super::AppEffect;
 use super::calls::OpenCall;
-use super::panel::PendingResponse;
+use super::panel::PanelNews;
 use super::reply::ReplyPart;
 use super::session::{BackgroundTaskRow, CommandSummary};
 use super::spinner::TurnWait;
 use super::tools::{self, CallOutcome};
 use super::transcript::TranscriptItemKind;
-use super::{App, todos};
+use super::{App, PendingResponse, todos};
 use crate::screen_reader::SpeakerLabel;
 use engine::{Event, ScreenEvent};
 use serde::Deserialize;
@@ -157,10 +157,7 @@ impl App {
         match event {
             Event::Message(message) => self.message(message),
             Event::Ask { id, question } => self.handle_question(id, question),
-            Event::AskWithdrawn { id } => {
-                self.dialogs.retain(|dialog| dialog.id != id);
-                self.after_dialog();
-            }
+            Event::AskWithdrawn { id } => self.withdraw_question(&id),
             Event::Response(response) => self.receive_control_response(response),
             Event::Notice(text) => self.note(&text, ThemeToken::Warning),
             Event::Fault(text) => self.note(&text, ThemeToken::Error),
@@ -475,9 +472,9 @@ impl App {
         if text.starts_with("[Request interrupted") {
             // A refusal ends the turn as well; the row of the call already shows it.
             let by_key = self.turn.as_ref().is_none_or(|turn| turn.waits == TurnWait::Interrupting);
-            let said =
+            let question =
                 if by_key { "Interrupted. What should be done instead?" } else { "What should be done instead?" };
-            self.note(said, ThemeToken::Error);
+            self.note(question, ThemeToken::Error);
         } else if let Some(output) = text_between(text, "<local-command-stdout>", "</local-command-stdout>") {
             self.note(output, ThemeToken::Text);
         } else if let Some(output) = text_between(text, "<local-command-stderr>", "</local-command-stderr>") {
@@ -536,8 +533,8 @@ impl App {
             self.session.context_window = usage.context_window;
         }
         // An interruption was already shown where it happened.
-        let was_told = matches!(result.terminal_reason, Some("aborted_streaming" | "aborted_tools"));
-        for error in result.errors.iter().flatten().filter(|_| !was_told) {
+        let is_shown_already = matches!(result.terminal_reason, Some("aborted_streaming" | "aborted_tools"));
+        for error in result.errors.iter().flatten().filter(|_| !is_shown_already) {
             self.note(error, ThemeToken::Error);
         }
         if let Some(mut turn) = self.turn.take() {
@@ -599,7 +596,7 @@ impl App {
             SystemBody::TaskUpdated { task_id, patch, .. } if patch.end_time.is_some() => self.remove_agent(&task_id),
             SystemBody::BackgroundTasksChanged { tasks } => {
                 self.session.background = tasks.into_iter().map(BackgroundTaskRow::of).collect();
-                self.tasks_changed();
+                self.tell_panels(&PanelNews::TasksChanged);
                 self.keep_background_agents();
             }
             SystemBody::TaskNotification(done) => {

@@ -230,7 +230,7 @@ fn words_on_their_way_do_not_hide_who_interrupted() {
     for event in [begin, delta] {
         let event = RawValue::from_string(event.to_string()).unwrap().into();
         let (session_id, uuid) = ("s".into(), "u".into());
-        let told = StreamEvent {
+        let event = StreamEvent {
             kind: "stream_event",
             event,
             session_id,
@@ -241,7 +241,7 @@ fn words_on_their_way_do_not_hide_who_interrupted() {
             thinking_display: None,
             abandoned_blocks: None,
         };
-        tell(&mut app, SdkMessage::StreamEvent(told));
+        tell(&mut app, SdkMessage::StreamEvent(event));
     }
     let mark = past(&json!({"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]}));
     let SdkMessage::User(mut user) = mark.user() else { panic!("a user message") };

@@ -100,7 +100,7 @@ impl ElicitationForm {
                 }
             }
             _ => {
-                super::keys::edit(&mut self.editor, key);
+                super::prompt::edit(&mut self.editor, key);
             }
         }
         None

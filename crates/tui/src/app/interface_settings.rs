@@ -1,11 +1,17 @@
 //! Interface settings from all settings files. The engine is asked once the session is open, because only it knows
-//! which files apply. Settings needed before the first frame were read from the user's file.
+//! which files apply. Settings needed before the first frame were read from the user's file. A setting changed here
+//! applies at once.
 
+use super::panel::settings::value_text;
+use super::panel::{PanelJob, PanelNews};
 use super::spinner::{RunningTurn, TurnWait};
-use super::{App, MotionLevel};
+use super::{App, AppEffect, MotionLevel};
 use crate::notify::AlertChannel;
 use serde_json::Value;
+use terminal::theme::{BaseTheme, Theme, ThemeToken};
 use wire::control::HostRequest;
+
+const USER_SETTINGS: &str = "userSettings";
 
 #[derive(Debug, Default)]
 pub struct InterfaceSettings {
@@ -65,6 +71,74 @@ impl App {
         }
         true
     }
+
+    /// `/config key=value …`: writes to the user's file.
+    pub(super) fn set_directly(&mut self, arguments: &str) {
+        for pair in arguments.split_whitespace() {
+            let Some((key, text)) = pair.split_once('=') else {
+                return self.note("Usage: /config, or /config key=value", ThemeToken::Error);
+            };
+            let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
+            self.start_panel_job(PanelJob::Change { file: USER_SETTINGS, key: key.to_owned(), value: Some(value) });
+        }
+    }
+
+    pub(super) fn setting_changed(&mut self, key: &str, value: Option<&Value>, outcome: Result<String, String>) {
+        match outcome {
+            Err(why) => self.note(&format!("{key} was not changed: {why}"), ThemeToken::Error),
+            Ok(file) => {
+                let value_is = value.map_or("taken out".to_owned(), |value| format!("set to {}", value_text(value)));
+                self.note(&format!("{key}: {value_is} ({file})"), ThemeToken::Inactive);
+                self.apply_setting(key, value);
+            }
+        }
+        self.tell_panels(&PanelNews::SettingChanged);
+    }
+
+    /// Applies a changed setting to the interface.
+    fn apply_setting(&mut self, key: &str, value: Option<&Value>) {
+        match (key, value) {
+            ("theme", value) => self.apply_theme(value.and_then(Value::as_str)),
+            ("editorMode", value) => {
+                self.preferences.vim = value.and_then(Value::as_str) == Some("vim");
+                self.prompt.set_vim(self.preferences.vim);
+            }
+            ("prefersReducedMotion", value) => {
+                let reduced = value.and_then(Value::as_bool) == Some(true);
+                self.preferences.motion = if reduced { MotionLevel::Reduced } else { MotionLevel::Full };
+            }
+            _ => {}
+        }
+    }
+
+    /// Applies a theme setting. A custom theme was already applied when it was chosen.
+    fn apply_theme(&mut self, name: Option<&str>) {
+        self.follows_background = matches!(name, None | Some("auto"));
+        if self.follows_background {
+            self.effects.push(AppEffect::AskBackground);
+        } else if let Some(base) = name.and_then(BaseTheme::parse) {
+            self.preferences.theme = Theme::new(base);
+        }
+    }
+
+    /// `/vim`: switches the editor mode.
+    pub(super) fn toggle_vim(&mut self) {
+        let mode = if self.preferences.vim { "normal" } else { "vim" };
+        self.start_panel_job(PanelJob::Change {
+            file: USER_SETTINGS,
+            key: "editorMode".into(),
+            value: Some(mode.into()),
+        });
+    }
+
+    /// `/theme NAME`: sets the theme without opening the list.
+    pub(super) fn theme_named(&mut self, name: &str) {
+        if name != "auto" && BaseTheme::parse(name).is_none() {
+            return self.note(&format!("There is no theme {name}. /theme lists them."), ThemeToken::Error);
+        }
+        let value = Some(Value::String(name.to_owned()));
+        self.start_panel_job(PanelJob::Change { file: USER_SETTINGS, key: "theme".into(), value });
+    }
 }
 
 #[cfg(test)]
@@ -75,18 +149,18 @@ mod tests {
 
     #[test]
     fn words_of_the_person_stand_beside_or_in_the_place_of_ours() {
-        let mut wishes = InterfaceSettings::default();
+        let mut interface = InterfaceSettings::default();
         let mut turn = RunningTurn::new(Duration::ZERO);
-        assert_eq!(wishes.verb(&turn), None);
-        wishes.read_verbs(&json!({"mode": "replace", "verbs": ["Brewing…", "", "\u{1b}[2JPondering"]}));
-        assert_eq!(wishes.verbs, ["Brewing", "Pondering"]);
-        assert_eq!(wishes.verb(&turn), Some("Brewing"));
+        assert_eq!(interface.verb(&turn), None);
+        interface.read_verbs(&json!({"mode": "replace", "verbs": ["Brewing…", "", "\u{1b}[2JPondering"]}));
+        assert_eq!(interface.verbs, ["Brewing", "Pondering"]);
+        assert_eq!(interface.verb(&turn), Some("Brewing"));
         turn.started = Duration::from_millis(7);
-        assert_eq!(wishes.verb(&turn), Some("Pondering"));
+        assert_eq!(interface.verb(&turn), Some("Pondering"));
         turn.waits = TurnWait::Tool("Bash".into());
-        assert_eq!(wishes.verb(&turn), None);
-        wishes.read_verbs(&json!({"verbs": ["Brewing"]}));
+        assert_eq!(interface.verb(&turn), None);
+        interface.read_verbs(&json!({"verbs": ["Brewing"]}));
         turn.waits = TurnWait::Model;
-        assert_eq!(wishes.verb(&turn), None, "one of the choices is ours");
+        assert_eq!(interface.verb(&turn), None, "one of the choices is ours");
     }
 }

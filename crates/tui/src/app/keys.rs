@@ -1,18 +1,22 @@
-//! What each key does. The open parts of the interface decide the contexts, and the bindings map a key in a context to
-//! an action. Keys without a binding edit text.
+//! What each key does in the prompt and in the whole interface. The layers get a key first. The bindings map it in the
+//! contexts of the layers and the prompt to an action. Keys without a binding edit text.
 
+use super::help::PromptHelp;
+use super::layers::KeyRoute;
 use super::menu::{self, Menu, MenuItem, SuggestionKind};
+use super::pager::Pager;
+use super::panel::model::ModelList;
+use super::prompt::{VimOutcome, edit};
 use super::prompt_history::HistorySearch;
+use super::prompt_view::editor_columns;
 use super::spinner::TurnWait;
-use super::{App, AppEffect, DoublePress, Overlay};
-use engine::prompt_history::TypedPrompt;
+use super::{App, AppEffect, DoublePress};
+use crate::images::{self, PictureResult};
 use std::time::Duration;
 use terminal::editor::Editor;
-use terminal::editor::chips::Chip;
-use terminal::editor::vim::KeyHandling;
 use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
 use terminal::keys::{KeyCode, KeyMods, KeyPress};
-use wire::control::{BackgroundTasksRequest, HostRequest, SetPermissionMode, TaskId};
+use wire::control::{BackgroundTasksRequest, FieldChange, HostRequest, SetPermissionMode, SetThinking, TaskId};
 
 const EXIT_WINDOW: Duration = Duration::from_millis(800);
 const ESCAPE_WINDOW: Duration = Duration::from_millis(800);
@@ -20,28 +24,39 @@ const ESCAPE_WINDOW: Duration = Duration::from_millis(800);
 const MODE_CHOICE_WINDOW: Duration = Duration::from_secs(2);
 const KILL_WINDOW: Duration = Duration::from_secs(3);
 const HINT_DURATION: Duration = Duration::from_secs(4);
+const PICTURE_HINT_DURATION: Duration = Duration::from_secs(6);
 
 impl App {
+    /// Passes a key to the layers, then to the prompt.
     pub(super) fn key(&mut self, key: KeyPress) {
-        // The visible part gets the keys.
-        if self.overlay.is_none() && (self.confirm_dialog_key(key) || self.picker_key(key)) {
-            return;
+        match self.with_layers(|layers, view| layers.key(key, view)) {
+            KeyRoute::Layer(id, effects) => self.apply_layer_effects(id, effects),
+            KeyRoute::Bindings(height) => self.bound_key(height, key),
+            KeyRoute::EarlyPrompt => {
+                if key.text().is_some() || key.code == KeyCode::Backspace {
+                    edit(&mut self.prompt.editor, key);
+                    self.typed_at = self.now;
+                }
+            }
+            KeyRoute::Prompt => {
+                if !self.vim_key(key) {
+                    self.bound_key(0, key);
+                }
+            }
         }
-        if self.dialogs.front().is_some() && self.overlay.is_none() {
-            return self.dialog_key(key);
-        }
-        if self.is_typing_search() {
-            return self.pager_key(key);
-        }
-        if self.panel_key(key) || self.onboarding_key(key) || self.vim_key(key) {
-            return;
-        }
-        let contexts = self.contexts();
+    }
+
+    /// Looks a key up in the bindings of the layers up to `height`.
+    fn bound_key(&mut self, height: usize, key: KeyPress) {
+        let contexts = self.contexts(height);
         self.chord.push(key);
         match self.preferences.bindings.find(&contexts, &self.chord) {
             BindingMatch::KeyAction(action) => {
                 self.chord.clear();
-                self.perform(action);
+                match self.with_layers(|layers, view| layers.action(height, action, view)) {
+                    Some(done) => self.apply_layer_return(done),
+                    None => self.perform(action),
+                }
             }
             BindingMatch::Prefix => {}
             BindingMatch::None => {
@@ -49,53 +64,44 @@ impl App {
                 self.chord.clear();
                 // An incomplete chord followed by an unbound key does nothing.
                 if !broken {
-                    self.plain_key(key);
+                    self.unbound_key(height, key);
                 }
             }
         }
     }
 
-    /// Whether vim mode consumed the key: only while the prompt is edited, and not keys with a special meaning there.
+    pub(super) fn unbound_key(&mut self, height: usize, key: KeyPress) {
+        match self.with_layers(|layers, view| layers.unbound_key(height, key, view)) {
+            Some(done) => self.apply_layer_return(done),
+            None => self.plain_key(key),
+        }
+    }
+
+    /// Whether vim mode consumed the key: not while a chord is typed.
     fn vim_key(&mut self, key: KeyPress) -> bool {
-        let editing = self.search.is_none() && self.overlay.is_none() && self.chord.is_empty();
-        let Some(vim) = self.vim.as_mut().filter(|_| editing && self.menu.is_none()) else { return false };
-        if vim.is_idle() && key == KeyPress::char('/') && !self.editor.is_empty() {
-            self.start_search();
-            return true;
-        }
-        if vim.is_idle() && self.editor.is_empty() && matches!(key.text(), Some('?' | '/')) {
-            vim.reset();
+        if !self.chord.is_empty() {
             return false;
         }
-        if vim.key(&mut self.editor, key) == KeyHandling::No {
-            return false;
+        match self.prompt.vim_key(key) {
+            VimOutcome::Unused => return false,
+            VimOutcome::Edited => self.after_edit(),
+            VimOutcome::Search => self.start_search(),
         }
-        self.after_edit();
         true
     }
 
-    fn contexts(&self) -> Vec<KeyContext> {
-        if self.search.is_some() {
-            return vec![KeyContext::HistorySearch, KeyContext::Global];
-        }
-        match &self.overlay {
-            Some(Overlay::Help) => return vec![KeyContext::Help, KeyContext::Global],
-            Some(Overlay::Transcript(_)) => {
-                return vec![KeyContext::Transcript, KeyContext::Scroll, KeyContext::Global];
+    fn contexts(&self, height: usize) -> Vec<KeyContext> {
+        let (mut contexts, is_prompt) = self.layers.contexts(height);
+        if is_prompt {
+            if self.is_busy() {
+                contexts.push(KeyContext::Task);
             }
-            None => {}
+            contexts.extend([KeyContext::Chat, KeyContext::Global]);
         }
-        let mut contexts = Vec::with_capacity(4);
-        if self.menu.is_some() {
-            contexts.push(KeyContext::Autocomplete);
-        }
-        if self.is_busy() {
-            contexts.push(KeyContext::Task);
-        }
-        contexts.extend([KeyContext::Chat, KeyContext::Global]);
         contexts
     }
 
+    /// An action of the prompt or of the whole interface.
     pub(super) fn perform(&mut self, action: KeyAction) {
         match action {
             KeyAction::Interrupt => self.interrupt_or_clear(),
@@ -115,23 +121,26 @@ impl App {
             KeyAction::Undo => self.apply_edit(|editor| {
                 editor.undo();
             }),
-            KeyAction::ExternalEditor => self.effects.push(AppEffect::ExternalEditor(self.editor.expanded())),
+            KeyAction::ExternalEditor => self.effects.push(AppEffect::ExternalEditor(self.prompt.editor.expanded())),
             KeyAction::Stash => self.stash(),
             KeyAction::KillAgents => self.kill_agents(),
             KeyAction::Background => self.send_to_background(),
-            KeyAction::Accept => self.accept_suggestion(),
-            KeyAction::Dismiss => self.menu = None,
-            KeyAction::CompletionPrevious => self.with_menu(Menu::previous),
-            KeyAction::CompletionNext => self.with_menu(Menu::next),
-            KeyAction::SearchNext => self.with_search(HistorySearch::next),
-            KeyAction::SearchAccept => self.end_search(),
-            KeyAction::SearchCancel => self.cancel_search(),
-            KeyAction::SearchExecute => {
-                self.end_search();
-                self.enter();
-            }
-            KeyAction::HelpDismiss | KeyAction::TranscriptExit => self.overlay = None,
-            KeyAction::ScrollLineUp
+            KeyAction::ModelPicker => self.open_panel(ModelList::panel()),
+            KeyAction::FastMode => self.fast_mode(),
+            KeyAction::ThinkingToggle => self.toggle_thinking(),
+            KeyAction::ImagePaste => self.paste_picture(),
+            // Actions of layers that are not open.
+            KeyAction::Accept
+            | KeyAction::Dismiss
+            | KeyAction::CompletionPrevious
+            | KeyAction::CompletionNext
+            | KeyAction::SearchNext
+            | KeyAction::SearchAccept
+            | KeyAction::SearchCancel
+            | KeyAction::SearchExecute
+            | KeyAction::HelpDismiss
+            | KeyAction::TranscriptExit
+            | KeyAction::ScrollLineUp
             | KeyAction::ScrollLineDown
             | KeyAction::ScrollPageUp
             | KeyAction::ScrollPageDown
@@ -140,13 +149,8 @@ impl App {
             | KeyAction::ScrollFullUp
             | KeyAction::ScrollFullDown
             | KeyAction::ScrollTop
-            | KeyAction::ScrollBottom => self.scroll(action),
-            KeyAction::ModelPicker => self.open_models(),
-            KeyAction::FastMode => self.fast_mode(),
-            KeyAction::ThinkingToggle => self.toggle_thinking(),
-            KeyAction::ImagePaste => self.paste_picture(),
-            // Actions of panels and dialogs that are not open.
-            KeyAction::ConfirmYes
+            | KeyAction::ScrollBottom
+            | KeyAction::ConfirmYes
             | KeyAction::ConfirmNo
             | KeyAction::ConfirmPrevious
             | KeyAction::ConfirmNext
@@ -171,37 +175,19 @@ impl App {
         }
     }
 
-    /// Handles a key without a binding: editing, or text for the search or view that is open.
+    /// Handles a key without a binding that no layer took: editing.
     fn plain_key(&mut self, key: KeyPress) {
-        if let Some(search) = &mut self.search {
-            match (key.text(), key.code) {
-                (Some(c), _) => search.type_char(c, &self.prompt_history),
-                (None, KeyCode::Backspace) => search.backspace(&self.prompt_history),
-                (None, _) => {
-                    self.end_search();
-                    self.plain_key(key);
-                }
-            }
-            return;
-        }
-        if self.overlay.is_some() {
-            match self.overlay {
-                Some(Overlay::Transcript(_)) => self.pager_key(key),
-                Some(Overlay::Help) | None => self.overlay = None,
-            }
-            return;
-        }
-        if key == KeyPress::char('?') && self.editor.is_empty() {
-            self.overlay = Some(Overlay::Help);
+        if key == KeyPress::char('?') && self.prompt.editor.is_empty() {
+            self.open_layer(PromptHelp);
             return;
         }
         match (key.code, key.mods) {
             (KeyCode::Up, KeyMods::NONE) => self.up(),
             (KeyCode::Down, KeyMods::NONE) => self.down(),
             (KeyCode::Tab, KeyMods::NONE) => {}
-            (KeyCode::Left, KeyMods::NONE) if self.editor.is_empty() => self.open_agents(),
+            (KeyCode::Left, KeyMods::NONE) if self.prompt.editor.is_empty() => self.open_agents(),
             _ => {
-                if edit(&mut self.editor, key) {
+                if edit(&mut self.prompt.editor, key) {
                     self.after_edit();
                 }
             }
@@ -209,8 +195,8 @@ impl App {
     }
 
     /// Applies an edit and updates what depends on the text.
-    pub(super) fn apply_edit(&mut self, change: impl FnOnce(&mut Editor)) {
-        change(&mut self.editor);
+    fn apply_edit(&mut self, change: impl FnOnce(&mut Editor)) {
+        change(&mut self.prompt.editor);
         self.after_edit();
     }
 
@@ -220,96 +206,111 @@ impl App {
         self.suggest();
     }
 
+    /// Passes a paste to the layers, then to the prompt.
     pub(super) fn paste(&mut self, text: &str) {
-        if self.dialog_paste(text) {
-            return;
-        }
-        if !self.picker_paste(text)
-            && !self.panel_paste(text)
-            && !self.onboarding_paste(text)
-            && !self.drop_pictures(text)
-        {
-            self.paste_text(text);
+        match self.with_layers(|layers, view| layers.paste(text, view)) {
+            Some(done) => self.apply_layer_return(done),
+            None if self.drop_pictures(text) => {}
+            None => self.paste_text(text),
         }
     }
 
-    pub(super) fn paste_text(&mut self, text: &str) {
+    fn paste_text(&mut self, text: &str) {
         self.apply_edit(|editor| editor.paste(text));
+    }
+
+    // Pictures.
+
+    fn paste_picture(&mut self) {
+        self.prompt.images.begin();
+        self.effects.push(AppEffect::ClipboardPicture);
+    }
+
+    /// Whether the paste is a list of paths of dropped pictures; these are then read first.
+    fn drop_pictures(&mut self, text: &str) -> bool {
+        let Some(paths) = images::dropped_paths(text, self.preferences.home.as_deref()) else { return false };
+        self.prompt.images.begin();
+        self.effects.push(AppEffect::ReadPictures { paths, text: text.to_owned() });
+        true
+    }
+
+    /// Inserts the pictures that were read; `None` means the paste was plain text.
+    pub(super) fn receive_pictures(&mut self, pictures: Option<Vec<PictureResult>>, text: &str) {
+        self.prompt.images.end();
+        match pictures {
+            None => self.paste_text(text),
+            Some(pictures) => pictures.into_iter().for_each(|picture| self.insert_picture(picture)),
+        }
+        if self.prompt.images.take_submission() {
+            self.submit_prompt();
+        }
+    }
+
+    fn insert_picture(&mut self, picture: PictureResult) {
+        match picture {
+            Ok((media_type, base64)) => {
+                let label = self.prompt.editor.chips.add_image(media_type, base64);
+                self.apply_edit(|editor| editor.insert(&format!("{label} ")));
+            }
+            Err(why) => {
+                self.prompt.images.cancel_submission();
+                self.hint(why, PICTURE_HINT_DURATION);
+            }
+        }
     }
 
     // Suggestions.
 
     pub(super) fn suggest(&mut self) {
-        let Some(wanted) = menu::suggestion_query(self.editor.text(), self.editor.cursor()) else {
-            self.menu = None;
-            return;
+        let Some(wanted) = menu::suggestion_query(self.prompt.editor.text(), self.prompt.editor.cursor()) else {
+            return self.show_menu(None);
         };
         match wanted.kind {
             SuggestionKind::Command => {
-                if !self.prompt_history.is_loaded() && wanted.query.is_empty() {
-                    self.effects.push(AppEffect::LoadHistory);
+                if wanted.query.is_empty() {
+                    self.load_history();
                 }
-                let items = menu::commands(&wanted.query, &self.session.commands, &self.prompt_history.commands());
-                self.menu = (!items.is_empty()).then(|| Menu::new(wanted, items));
+                let items = menu::commands(&wanted.query, &self.session.commands, &self.prompt.history.commands());
+                self.show_menu((!items.is_empty()).then(|| Menu::new(wanted, items)));
             }
             SuggestionKind::File => {
                 self.effects.push(AppEffect::FindFiles(wanted.query.clone()));
                 // The current suggestions stay until the answer arrives, so that nothing jumps.
-                match self.menu.as_mut().filter(|menu| menu.kind == SuggestionKind::File) {
+                match self.layers.find_mut::<Menu>().filter(|menu| menu.kind == SuggestionKind::File) {
                     Some(menu) => menu.query = wanted.query,
-                    None => self.menu = None,
+                    None => self.show_menu(None),
                 }
             }
         }
     }
 
     pub(super) fn receive_files(&mut self, query: &str, found: Vec<String>) {
-        let wanted = menu::suggestion_query(self.editor.text(), self.editor.cursor());
+        let wanted = menu::suggestion_query(self.prompt.editor.text(), self.prompt.editor.cursor());
         let Some(wanted) = wanted.filter(|wanted| wanted.kind == SuggestionKind::File && wanted.query == query) else {
             return;
         };
         let items: Vec<MenuItem> =
             found.into_iter().map(|path| MenuItem { text: menu::mention(&path), note: String::new() }).collect();
-        self.menu = (!items.is_empty()).then(|| Menu::new(wanted, items));
+        self.show_menu((!items.is_empty()).then(|| Menu::new(wanted, items)));
     }
 
-    fn with_menu(&mut self, step: impl FnOnce(&mut Menu)) {
-        if let Some(menu) = &mut self.menu {
-            step(menu);
-        }
-    }
-
-    fn accept_suggestion(&mut self) {
-        let Some(menu) = self.menu.take() else { return };
-        let Some(item) = menu.current() else { return };
-        let mut text = item.text.clone();
-        // Completion continues inside a directory; everything else is complete.
-        let is_directory = menu.kind == SuggestionKind::File && text.trim_end_matches('"').ends_with('/');
-        if !is_directory {
-            text.push(' ');
-        }
-        let cursor = self.editor.cursor();
-        self.editor.replace(menu.start..cursor, &text);
-        if is_directory {
-            self.suggest();
+    /// Replaces the suggestions.
+    pub(super) fn show_menu(&mut self, menu: Option<Menu>) {
+        self.close_layer::<Menu>();
+        if let Some(menu) = menu {
+            self.open_layer(menu);
         }
     }
 
     // The keys with several meanings.
 
     fn interrupt_or_clear(&mut self) {
-        if self.search.is_some() {
-            return self.cancel_search();
-        }
-        if self.overlay.take().is_some() {
-            return;
-        }
         // Once the turn is stopping, the key works as without a turn, so that the user can exit if the turn does not
         // end.
         if self.turn.as_ref().is_some_and(|turn| turn.waits != TurnWait::Interrupting) {
             return self.interrupt();
         }
-        if !self.editor.is_empty() {
+        if !self.prompt.editor.is_empty() {
             self.clear_input();
             return;
         }
@@ -328,15 +329,12 @@ impl App {
     }
 
     fn clear_input(&mut self) {
-        if !self.editor.is_empty() {
-            let text = self.editor.take();
-            self.prompt_history.add(&text.expanded);
-        }
-        self.menu = None;
+        self.prompt.clear();
+        self.show_menu(None);
     }
 
     fn delete_or_exit(&mut self) {
-        if !self.editor.is_empty() {
+        if !self.prompt.editor.is_empty() {
             return self.apply_edit(Editor::delete);
         }
         if self.is_second_press(DoublePress::Exit, EXIT_WINDOW) {
@@ -350,7 +348,7 @@ impl App {
         if self.is_busy() {
             return self.interrupt();
         }
-        if self.editor.is_empty() {
+        if self.prompt.editor.is_empty() {
             return;
         }
         if self.is_second_press(DoublePress::Escape, ESCAPE_WINDOW) {
@@ -360,77 +358,69 @@ impl App {
         }
     }
 
-    pub(super) fn enter(&mut self) {
-        if self.waits_for_picture() {
+    /// Enter, pressed earlier: a suggestion is accepted first.
+    fn submit_prompt(&mut self) {
+        let height = self.layers.height();
+        match self.with_layers(|layers, view| layers.action(height, KeyAction::Submit, view)) {
+            Some(done) => self.apply_layer_return(done),
+            None => self.enter(),
+        }
+    }
+
+    fn enter(&mut self) {
+        if self.prompt.images.holds_submission() {
             return;
         }
-        if let Some(menu) = self.menu.as_ref().filter(|menu| menu.enter_accepts()) {
-            let complete = menu.current().is_some_and(|item| item.text == self.editor.text());
-            if !complete {
-                let runs = menu.kind == SuggestionKind::Command;
-                self.accept_suggestion();
-                if !runs {
-                    return;
-                }
-            }
-        }
-        // A backslash before Enter inserts a line break.
-        if self.editor.text()[..self.editor.cursor()].ends_with('\\') {
+        if self.prompt.continues_line() {
             return self.apply_edit(|editor| {
                 editor.backspace();
                 editor.insert("\n");
             });
         }
-        self.menu = None;
-        let submission = self.editor.take();
-        if let Some(vim) = &mut self.vim {
-            vim.reset();
-        }
-        if submission.expanded.trim().is_empty() {
-            return;
-        }
-        self.prompt_history.add(submission.expanded.trim());
+        self.show_menu(None);
+        let Some((submission, typed)) = self.prompt.take() else { return };
         let session_id = self.session.id.clone().unwrap_or_default();
-        let pasted = submission.chips.iter().filter_map(|(label, chip)| match chip {
-            Chip::Text(text) => Some((label.clone(), text.clone())),
-            Chip::Image { .. } => None,
-        });
-        let typed = TypedPrompt { shown: submission.shown.trim().to_owned(), pasted: pasted.collect() };
         self.effects.push(AppEffect::Remember { typed, session_id });
-        if self.local_command(&submission.expanded) {
-            return;
+        if !self.local_command(&submission.expanded) {
+            self.submit(submission);
         }
-        self.submit(submission);
     }
 
     fn up(&mut self) {
-        if self.editor.up(self.editor_columns()) {
+        if self.prompt.editor.up(editor_columns(self.size.columns)) {
             return;
         }
         // Queued messages are taken back before earlier prompts are recalled.
-        if !self.queue.is_empty() && self.editor.cursor() == 0 || !self.queue.is_empty() && self.editor.is_empty() {
+        if !self.queue.is_empty() && self.prompt.editor.cursor() == 0
+            || !self.queue.is_empty() && self.prompt.editor.is_empty()
+        {
             return self.take_queue_back();
         }
         self.older();
     }
 
     fn down(&mut self) {
-        if !self.editor.down(self.editor_columns()) {
+        if !self.prompt.editor.down(editor_columns(self.size.columns)) {
             self.newer();
         }
     }
 
     fn older(&mut self) {
-        if !self.prompt_history.is_loaded() {
-            self.effects.push(AppEffect::LoadHistory);
-        }
-        self.prompt_history.older(&mut self.editor);
-        self.menu = None;
+        self.load_history();
+        self.prompt.older();
+        self.show_menu(None);
     }
 
     fn newer(&mut self) {
-        self.prompt_history.newer(&mut self.editor);
-        self.menu = None;
+        self.prompt.newer();
+        self.show_menu(None);
+    }
+
+    /// Asks for the prompts of earlier sessions, unless they are there.
+    fn load_history(&mut self) {
+        if !self.prompt.history.is_loaded() {
+            self.effects.push(AppEffect::LoadHistory);
+        }
     }
 
     fn cycle_mode(&mut self) {
@@ -448,15 +438,10 @@ impl App {
     }
 
     fn stash(&mut self) {
-        match (self.editor.is_empty(), self.stash.take()) {
-            (true, Some(text)) => self.editor.set(text),
-            (true, None) => {}
-            (false, _) => {
-                self.stash = Some(self.editor.take().expanded);
-                self.hint("Put aside; ctrl+s brings it back", HINT_DURATION);
-            }
+        if self.prompt.stash() {
+            self.hint("Put aside; ctrl+s brings it back", HINT_DURATION);
         }
-        self.menu = None;
+        self.show_menu(None);
     }
 
     fn kill_agents(&mut self) {
@@ -475,73 +460,39 @@ impl App {
         self.send_control_request(HostRequest::BackgroundTasks(BackgroundTasksRequest::default()));
     }
 
-    // History search.
+    /// Alt+T: switches thinking on or off.
+    fn toggle_thinking(&mut self) {
+        self.session.thinking_off = !self.session.thinking_off;
+        let tokens = if self.session.thinking_off { FieldChange::Set(0) } else { FieldChange::Reset };
+        let request = SetThinking { max_thinking_tokens: tokens, thinking_display: FieldChange::Keep };
+        self.send_control_request(HostRequest::SetMaxThinkingTokens(request));
+        let state = if self.session.thinking_off { "off" } else { "on" };
+        self.hint(format!("Thinking is {state} from the next request on"), HINT_DURATION);
+    }
+
+    /// Alt+O: explains that there is no fast mode.
+    pub(super) fn fast_mode(&mut self) {
+        self.hint(
+            "There is no fast mode here: it is a service of one provider that gimlet does not use",
+            HINT_DURATION,
+        );
+    }
+
+    // History search and views.
 
     fn start_search(&mut self) {
-        if !self.prompt_history.is_loaded() {
-            self.effects.push(AppEffect::LoadHistory);
-        }
-        self.menu = None;
-        self.search = Some(HistorySearch::new(&self.editor));
+        self.load_history();
+        self.show_menu(None);
+        let search = HistorySearch::new(&self.prompt.editor);
+        self.open_layer(search);
     }
 
-    fn with_search(&mut self, step: impl FnOnce(&mut HistorySearch, &super::prompt_history::PromptHistory)) {
-        if let Some(search) = &mut self.search {
-            step(search, &self.prompt_history);
+    /// Opens or closes the transcript view.
+    fn toggle_transcript(&mut self) {
+        self.load_earlier();
+        if !self.close_layer::<Pager>() {
+            self.close_layer::<PromptHelp>();
+            self.open_layer(Pager::default());
         }
     }
-
-    fn end_search(&mut self) {
-        let Some(search) = self.search.take() else { return };
-        if let Some(text) = search.text(&self.prompt_history) {
-            self.editor.set(text.to_owned());
-        }
-    }
-
-    fn cancel_search(&mut self) {
-        if let Some(search) = self.search.take() {
-            let (text, cursor) = search.before();
-            self.editor.restore(text, cursor);
-        }
-    }
-}
-
-/// Applies an editing key; `false` when the key is not one.
-pub(crate) fn edit(editor: &mut Editor, key: KeyPress) -> bool {
-    let KeyMods { ctrl, alt, .. } = key.mods;
-    let word = ctrl || alt;
-    match key.code {
-        KeyCode::Char(c) if key.mods.is_none() => editor.insert(c.encode_utf8(&mut [0; 4])),
-        KeyCode::Char(c) if ctrl && !alt => match c {
-            'a' => editor.line_start(),
-            'e' => editor.line_end(),
-            'b' => editor.left(),
-            'f' => editor.right(),
-            'h' => editor.backspace(),
-            'k' => editor.kill_to_end(),
-            'u' => editor.kill_to_start(),
-            'w' => editor.kill_big_word(),
-            'y' => editor.yank(),
-            _ => return false,
-        },
-        KeyCode::Char(c) if alt && !ctrl => match c {
-            'b' => editor.word_left(),
-            'f' => editor.word_right(),
-            'd' => editor.kill_word_right(),
-            'y' => editor.yank_older(),
-            _ => return false,
-        },
-        KeyCode::Backspace if word => editor.kill_word_left(),
-        KeyCode::Backspace => editor.backspace(),
-        KeyCode::Delete if word => editor.kill_word_right(),
-        KeyCode::Delete => editor.delete(),
-        KeyCode::Left if word => editor.word_left(),
-        KeyCode::Left => editor.left(),
-        KeyCode::Right if word => editor.word_right(),
-        KeyCode::Right => editor.right(),
-        KeyCode::Home => editor.line_start(),
-        KeyCode::End => editor.line_end(),
-        _ => return false,
-    }
-    true
 }

@@ -1,10 +1,19 @@
 //! Commands that the terminal runs itself. They open a panel immediately, also while a turn runs. One table feeds the
 //! dispatch, the menu, `/help` and the documentation; every other command is sent to the engine.
 
-use super::App;
-use super::panel::{Panel, PanelJob, PanelSubject, PendingResponse};
-use super::select::{SelectItem, TypingMode};
+use super::onboarding::Onboarding;
+use super::panel::PanelJob;
+use super::panel::commands::CommandList;
+use super::panel::memory::MemoryList;
+use super::panel::model::{EffortList, ModelList};
+use super::panel::pages::{ContextPage, DiffPage, DoctorPage, StatusPage, UsagePage, key_page};
+use super::panel::rules::RuleList;
+use super::panel::servers::{HookPage, ServerList, ServerRequest, agent_page, reconnect, switch_server};
+use super::panel::settings::{SettingList, StyleList};
+use super::panel::tasks::TaskList;
+use super::panel::themes::ThemeList;
 use super::session::CommandSummary;
+use super::{App, AppEffect, PendingResponse};
 use terminal::theme::ThemeToken;
 use wire::control::HostRequest;
 
@@ -167,43 +176,63 @@ impl App {
         match does {
             LocalAction::Agents => self.open_agents(),
             LocalAction::Btw => self.open_side_question(arguments),
-            LocalAction::Config if arguments.is_empty() => self.open_settings(),
+            LocalAction::Config if arguments.is_empty() => self.open_panel(SettingList::panel()),
             LocalAction::Config => self.set_directly(arguments),
-            LocalAction::Context => self.open_context(),
+            LocalAction::Context => self.open_panel(ContextPage::panel()),
             LocalAction::Copy => self.copy(arguments),
-            LocalAction::Diff => self.open_diff(),
-            LocalAction::Doctor => self.open_doctor(),
-            LocalAction::Effort => self.open_efforts(),
+            LocalAction::Diff => self.open_panel(DiffPage::panel()),
+            LocalAction::Doctor => self.open_panel(DoctorPage::panel()),
+            LocalAction::Effort => self.open_panel(EffortList::panel()),
             LocalAction::Exit => self.request_exit(),
             LocalAction::Fast => self.fast_mode(),
             LocalAction::Help => self.open_commands(),
-            LocalAction::Hooks => self.open_hooks(),
+            LocalAction::Hooks => self.open_panel(HookPage::panel()),
             LocalAction::Keys if arguments == "edit" => self.start_panel_job(PanelJob::EditKeys),
-            LocalAction::Keys => self.open_keys(),
-            LocalAction::Login => self.open_login(),
+            LocalAction::Keys => self.open_panel(key_page(&self.preferences.bindings, &self.preferences.theme)),
+            LocalAction::Login => self.open_onboarding(Onboarding::from_login()),
             LocalAction::Logout => self.start_panel_job(PanelJob::SignOut),
             LocalAction::Mcp => self.mcp_command(arguments),
-            LocalAction::Memory => self.open_memory(),
-            LocalAction::Model => self.open_models(),
-            LocalAction::Permissions => self.open_rules(),
+            LocalAction::Memory => self.open_panel(MemoryList::panel()),
+            LocalAction::Model => self.open_panel(ModelList::panel()),
+            LocalAction::Permissions => self.open_panel(RuleList::panel()),
             LocalAction::Resume => self.resume(arguments),
-            LocalAction::Status => self.open_status(),
-            LocalAction::Style => self.open_styles(),
-            LocalAction::Tasks => self.open_tasks(),
-            LocalAction::Theme if arguments.is_empty() => self.open_themes(),
+            LocalAction::Status => self.open_panel(StatusPage::panel()),
+            LocalAction::Style => self.open_panel(StyleList::panel(&self.session)),
+            LocalAction::Tasks => self.open_panel(TaskList::panel(&self.session.background)),
+            LocalAction::Theme if arguments.is_empty() => {
+                self.open_panel(ThemeList::panel(self.preferences.theme.clone(), self.follows_background));
+            }
             LocalAction::Theme => self.theme_named(arguments),
-            LocalAction::Usage => self.open_usage(),
+            LocalAction::Usage => self.open_panel(UsagePage::panel()),
             LocalAction::Vim => self.toggle_vim(),
             LocalAction::Why(_) => {}
         }
     }
 
+    /// `/copy [N] [w]`: copies the N-th latest answer to the clipboard, or with `w` to a file.
+    pub(super) fn copy(&mut self, arguments: &str) {
+        let to_file = arguments.split_whitespace().any(|word| word == "w");
+        let number = arguments.split_whitespace().find_map(|word| word.parse::<usize>().ok()).unwrap_or(1);
+        match self.transcript.reply(number.max(1)) {
+            Some(text) if to_file => self.effects.push(AppEffect::SaveCopy(text)),
+            Some(text) => self.effects.push(AppEffect::Copy(text)),
+            None => self.note("There is no such answer to copy.", ThemeToken::Warning),
+        }
+    }
+
+    pub(super) fn show_copy_result(&mut self, outcome: Result<String, String>) {
+        match outcome {
+            Ok(how) => self.note(&how, ThemeToken::Inactive),
+            Err(why) => self.note(&why, ThemeToken::Error),
+        }
+    }
+
     fn mcp_command(&mut self, arguments: &str) {
         match arguments.split_once(char::is_whitespace).map(|(verb, name)| (verb, name.trim())) {
-            Some(("reconnect", name)) => self.reconnect(name),
-            Some(("enable", name)) => self.switch_server(name, true),
-            Some(("disable", name)) => self.switch_server(name, false),
-            None if arguments.is_empty() => self.open_servers(),
+            Some(("reconnect", name)) => self.server_request(reconnect(name)),
+            Some(("enable", name)) => self.server_request(switch_server(name, true)),
+            Some(("disable", name)) => self.server_request(switch_server(name, false)),
+            None if arguments.is_empty() => self.open_panel(ServerList::panel()),
             Some(_) | None => self.note("Usage: /mcp, or /mcp reconnect|enable|disable <server>", ThemeToken::Error),
         }
     }
@@ -211,18 +240,15 @@ impl App {
     fn open_commands(&mut self) {
         // Skills and custom commands may have come or gone since.
         self.request(HostRequest::ReloadSkills, PendingResponse::Quiet);
-        let commands = &self.session.commands;
-        let item = |command: &CommandSummary| {
-            let hint =
-                if command.argument_hint.is_empty() { String::new() } else { format!(" {}", command.argument_hint) };
-            SelectItem::new(format!("/{}{hint}", command.name), command.description.clone())
-        };
-        let items = commands.iter().map(item).collect();
-        let names = commands.iter().map(|command| command.name.clone()).collect();
-        let panel = Panel::list("Commands", items, TypingMode::Filters, PanelSubject::Commands(names));
-        self.open_panel(
-            panel.keys("type to search · enter to write it · ? on an empty prompt for keys · esc to close"),
-        );
+        self.open_panel(CommandList::panel(&self.session.commands));
+    }
+
+    pub(super) fn open_agents(&mut self) {
+        self.open_panel(agent_page(&self.session, &self.preferences.theme));
+    }
+
+    fn server_request(&mut self, ServerRequest(request, answer): ServerRequest) {
+        self.request(request, answer);
     }
 }
 

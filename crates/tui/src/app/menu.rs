@@ -1,9 +1,15 @@
 //! Suggestions under the input: commands after `/`, files after `@`. They depend only on the text and the cursor. Files
 //! come from an external index and may arrive late; answers to an older query are ignored.
 
+use super::layers::effects::LayerEffect;
+use super::layers::{Layer, LayerRank, LayerRows, LayerView};
 use super::session::CommandSummary;
 use crate::completion::fuzzy;
 use std::collections::BTreeMap;
+use terminal::keys::bindings::{KeyAction, KeyContext};
+use terminal::style::StyledLine;
+use terminal::text;
+use terminal::theme::{Theme, ThemeToken};
 
 /// Rows that are shown at once.
 pub const ROWS: usize = 6;
@@ -125,6 +131,94 @@ impl Menu {
     pub fn window(&self) -> std::ops::Range<usize> {
         let start = self.chosen.saturating_sub(ROWS - 1).min(self.items.len().saturating_sub(ROWS));
         start..(start + ROWS).min(self.items.len())
+    }
+}
+
+impl Menu {
+    /// Puts the chosen item into the prompt. Completion continues inside a directory; everything else is complete.
+    fn accept(&self) -> Vec<LayerEffect> {
+        let Some(item) = self.current() else { return vec![LayerEffect::Close] };
+        let is_directory = self.kind == SuggestionKind::File && item.text.trim_end_matches('"').ends_with('/');
+        let end = if is_directory { "" } else { " " };
+        let text = format!("{}{end}", item.text);
+        vec![LayerEffect::Close, LayerEffect::Complete { start: self.start, text, goes_on: is_directory }]
+    }
+
+    /// Enter: `None` when the typed text is sent as it is.
+    fn submit(&self, typed: &str) -> Option<Vec<LayerEffect>> {
+        let is_complete = self.current().is_some_and(|item| item.text == typed);
+        if !self.enter_accepts() || is_complete {
+            return None;
+        }
+        let mut effects = self.accept();
+        if self.kind == SuggestionKind::Command {
+            effects.push(LayerEffect::Perform(KeyAction::Submit));
+        }
+        Some(effects)
+    }
+
+    fn drawn_rows(&self, theme: &Theme, columns: usize) -> Vec<StyledLine> {
+        let window = self.window();
+        let widest = self.items[window.clone()].iter().map(|item| text::width(&item.text)).max().unwrap_or(0);
+        let widest = widest.min(columns / 2).max(8);
+        let row = |(index, item): (usize, &MenuItem)| {
+            let style =
+                if index == self.chosen { theme.fg(ThemeToken::Suggestion) } else { theme.fg(ThemeToken::Inactive) };
+            match self.kind {
+                SuggestionKind::File => StyledLine::styled(format!("  {}", item.text.trim_start_matches('@')), style),
+                SuggestionKind::Command => {
+                    let name = text::truncate(&item.text, widest);
+                    let pad = widest - text::width(&name);
+                    StyledLine::styled(format!("  {name}{}  {}", " ".repeat(pad), item.note), style).truncated(columns)
+                }
+            }
+        };
+        self.items.iter().enumerate().skip(window.start).take(window.len()).map(row).collect()
+    }
+
+    fn spoken_rows(&self) -> Vec<StyledLine> {
+        let window = self.window();
+        let row = |(index, item): (usize, &MenuItem)| {
+            let chosen = if index == self.chosen { "selected: " } else { "" };
+            let note = if item.note.is_empty() { String::new() } else { format!(", {}", item.note) };
+            StyledLine::plain(format!("{}. {chosen}{}{note}", index + 1, item.text))
+        };
+        self.items.iter().enumerate().skip(window.start).take(window.len()).map(row).collect()
+    }
+}
+
+impl Layer for Menu {
+    fn rank(&self) -> LayerRank {
+        LayerRank::Completion
+    }
+
+    fn contexts(&self) -> &'static [KeyContext] {
+        &[KeyContext::Autocomplete]
+    }
+
+    /// The prompt is edited while suggestions are shown.
+    fn is_modal(&self) -> bool {
+        false
+    }
+
+    fn action(&mut self, action: KeyAction, view: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
+        match action {
+            KeyAction::Accept => return Some(self.accept()),
+            KeyAction::Submit => return self.submit(view.editor.text()),
+            KeyAction::Dismiss => return Some(vec![LayerEffect::Close]),
+            KeyAction::CompletionPrevious => self.previous(),
+            KeyAction::CompletionNext => self.next(),
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn rows(&self, view: &LayerView<'_>) -> LayerRows {
+        LayerRows::BelowPrompt(if view.has_screen_reader() {
+            self.spoken_rows()
+        } else {
+            self.drawn_rows(&view.preferences.theme, view.size.columns)
+        })
     }
 }
 

@@ -1,13 +1,17 @@
 //! The transcript view: scrolling, searching, filtering by agent, and copying it to the scrollback or an editor. It
 //! follows new output until the user scrolls up.
 
+use super::AppEffect;
+use super::layers::effects::LayerEffect;
+use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
+use super::prompt_view::rule;
 use super::spinner::faint;
 use super::transcript::TranscriptFilter;
-use super::{App, AppEffect, Overlay};
-use terminal::keys::bindings::KeyAction;
+use std::time::Duration;
+use terminal::keys::bindings::{KeyAction, KeyContext};
 use terminal::keys::{KeyCode, KeyPress};
 use terminal::style::StyledLine;
-use terminal::surface::{Caret, LiveFrame};
+use terminal::surface::{Caret, LiveFrame, TerminalSize};
 use terminal::text;
 use terminal::theme::ThemeToken;
 
@@ -23,6 +27,8 @@ pub struct Pager {
     shows_help: bool,
 }
 
+const HINT_DURATION: Duration = Duration::from_secs(4);
+
 const HELP: [&str; 9] = [
     "↑ ↓ j k           one row",
     "space b           one page (also ctrl+f ctrl+b, page up and down)",
@@ -35,36 +41,98 @@ const HELP: [&str; 9] = [
     "q esc ctrl+c      close",
 ];
 
-impl App {
-    pub(super) fn toggle_transcript(&mut self) {
-        self.load_earlier();
-        self.overlay = match self.overlay {
-            Some(Overlay::Transcript(_)) => None,
-            Some(_) | None => Some(Overlay::Transcript(Pager::default())),
-        };
+/// Rows of the conversation that are shown at once.
+fn page(size: TerminalSize) -> usize {
+    size.rows.saturating_sub(2).max(1)
+}
+
+#[derive(Clone, Copy)]
+enum JumpDirection {
+    Here,
+    Beginning,
+    End,
+}
+
+impl Layer for Pager {
+    fn rank(&self) -> LayerRank {
+        LayerRank::Transcript
     }
 
-    pub(super) fn page(&self) -> usize {
-        self.size.rows.saturating_sub(2).max(1)
+    fn contexts(&self) -> &'static [KeyContext] {
+        &[KeyContext::Transcript, KeyContext::Scroll, KeyContext::Global]
     }
 
-    fn part(&self) -> TranscriptFilter {
-        match &self.overlay {
-            Some(Overlay::Transcript(pager)) => pager.part.clone(),
-            Some(_) | None => TranscriptFilter::All,
+    fn key(&mut self, key: KeyPress, view: &LayerView<'_>) -> KeyOutcome {
+        // While a search text is typed, keys are letters.
+        match self.typing {
+            Some(_) => KeyOutcome::Taken(self.search_key(key, view)),
+            None => KeyOutcome::Bindings,
         }
     }
 
-    /// The last row at which the window may begin.
-    fn last_top(&self) -> usize {
-        let height = self.transcript.height(&self.part(), self.size.columns, &self.preferences.theme);
-        height.saturating_sub(self.page())
+    fn action(&mut self, action: KeyAction, view: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
+        match action {
+            KeyAction::TranscriptExit | KeyAction::Interrupt => Some(vec![LayerEffect::Close]),
+            KeyAction::ScrollLineUp
+            | KeyAction::ScrollLineDown
+            | KeyAction::ScrollPageUp
+            | KeyAction::ScrollPageDown
+            | KeyAction::ScrollHalfUp
+            | KeyAction::ScrollHalfDown
+            | KeyAction::ScrollFullUp
+            | KeyAction::ScrollFullDown
+            | KeyAction::ScrollTop
+            | KeyAction::ScrollBottom => {
+                self.scroll(action, view);
+                Some(Vec::new())
+            }
+            _ => None,
+        }
     }
 
-    pub(super) fn scroll(&mut self, action: KeyAction) {
-        let (page, last) = (self.page(), self.last_top());
-        let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
-        let top = pager.top.unwrap_or(last).min(last);
+    fn unbound_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
+        match key.text() {
+            Some('/') => self.typing = Some(String::new()),
+            Some('n') => return Some(self.go_to_hit(JumpDirection::End, view)),
+            Some('N') => return Some(self.go_to_hit(JumpDirection::Beginning, view)),
+            Some('{') => self.go_to_prompt(JumpDirection::Beginning, view),
+            Some('}') => self.go_to_prompt(JumpDirection::End, view),
+            Some('a') => self.next_part(view),
+            Some('?') => self.shows_help = !self.shows_help,
+            Some('[') => return Some(vec![LayerEffect::Close, LayerEffect::Print(self.lines(view))]),
+            Some('v') => {
+                let text: Vec<String> = self.lines(view).iter().map(StyledLine::text).collect();
+                return Some(vec![LayerEffect::Outside(AppEffect::View(text.join("\n")))]);
+            }
+            Some(_) | None => {}
+        }
+        Some(Vec::new())
+    }
+
+    fn rows(&self, view: &LayerView<'_>) -> LayerRows {
+        LayerRows::WholeScreen(self.frame(view))
+    }
+
+    fn covers_screen(&self) -> bool {
+        true
+    }
+}
+
+impl Pager {
+    /// The shown part of the conversation.
+    fn lines(&self, view: &LayerView<'_>) -> Vec<StyledLine> {
+        view.transcript.lines(&self.part, &view.preferences.theme)
+    }
+
+    /// The last row at which the window may begin.
+    fn last_top(&self, view: &LayerView<'_>) -> usize {
+        let height = view.transcript.height(&self.part, view.size.columns, &view.preferences.theme);
+        height.saturating_sub(page(view.size))
+    }
+
+    fn scroll(&mut self, action: KeyAction, view: &LayerView<'_>) {
+        let (page, last) = (page(view.size), self.last_top(view));
+        let top = self.top.unwrap_or(last).min(last);
         let to = match action {
             KeyAction::ScrollLineUp => top.saturating_sub(1),
             KeyAction::ScrollHalfUp => top.saturating_sub(page.div_ceil(2)),
@@ -75,78 +143,48 @@ impl App {
             KeyAction::ScrollPageDown | KeyAction::ScrollFullDown => top + page,
             _ => last,
         };
-        pager.top = (to < last).then_some(to);
+        self.top = (to < last).then_some(to);
     }
 
-    /// Whether a search text is being typed, so that keys are letters.
-    pub(super) fn is_typing_search(&self) -> bool {
-        matches!(&self.overlay, Some(Overlay::Transcript(pager)) if pager.typing.is_some())
-    }
-
-    /// Handles a key without a binding in the view, or any key while a search text is typed.
-    pub(super) fn pager_key(&mut self, key: KeyPress) {
-        let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
-        if let Some(typing) = &mut pager.typing {
-            match (key.text(), key.code) {
-                (Some(c), _) => typing.push(c),
-                (None, KeyCode::Backspace) => {
-                    if typing.pop().is_none() {
-                        pager.typing = None;
-                    }
+    fn search_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Vec<LayerEffect> {
+        let Some(typing) = &mut self.typing else { return Vec::new() };
+        match (key.text(), key.code) {
+            (Some(c), _) => typing.push(c),
+            (None, KeyCode::Backspace) => {
+                if typing.pop().is_none() {
+                    self.typing = None;
                 }
-                (None, KeyCode::Enter) => {
-                    pager.query = pager.typing.take().unwrap_or_default();
-                    self.go_to_hit(JumpDirection::Here);
-                }
-                (None, _) => pager.typing = None,
             }
-            return;
+            (None, KeyCode::Enter) => {
+                self.query = self.typing.take().unwrap_or_default();
+                return self.go_to_hit(JumpDirection::Here, view);
+            }
+            (None, _) => self.typing = None,
         }
-        match key.text() {
-            Some('/') => pager.typing = Some(String::new()),
-            Some('n') => self.go_to_hit(JumpDirection::End),
-            Some('N') => self.go_to_hit(JumpDirection::Beginning),
-            Some('{') => self.go_to_prompt(JumpDirection::Beginning),
-            Some('}') => self.go_to_prompt(JumpDirection::End),
-            Some('a') => self.next_part(),
-            Some('?') => pager.shows_help = !pager.shows_help,
-            Some('[') => {
-                let lines = self.transcript.lines(&self.part(), &self.preferences.theme);
-                self.toggle_transcript();
-                self.print_block(lines);
-            }
-            Some('v') => {
-                let lines = self.transcript.lines(&self.part(), &self.preferences.theme);
-                let text: Vec<String> = lines.iter().map(StyledLine::text).collect();
-                self.effects.push(AppEffect::View(text.join("\n")));
-            }
-            Some(_) | None => {}
-        }
+        Vec::new()
     }
 
-    fn go_to_hit(&mut self, towards: JumpDirection) {
-        let Some(Overlay::Transcript(pager)) = &self.overlay else { return };
-        if pager.query.is_empty() {
-            return;
+    fn go_to_hit(&mut self, towards: JumpDirection, view: &LayerView<'_>) -> Vec<LayerEffect> {
+        if self.query.is_empty() {
+            return Vec::new();
         }
-        let rows = self.transcript.find(&pager.part, &pager.query, self.size.columns, &self.preferences.theme);
+        let rows = view.transcript.find(&self.part, &self.query, view.size.columns, &view.preferences.theme);
         if rows.is_empty() {
-            let text = format!("{} is not there", pager.query);
-            return self.hint(text, std::time::Duration::from_secs(4));
+            return vec![LayerEffect::Hint(format!("{} is not there", self.query), HINT_DURATION)];
         }
-        self.go_to(&rows, towards);
+        self.go_to(&rows, towards, view);
+        Vec::new()
     }
 
-    fn go_to_prompt(&mut self, towards: JumpDirection) {
-        let rows = self.transcript.prompts(&self.part(), self.size.columns, &self.preferences.theme);
-        self.go_to(&rows, towards);
+    fn go_to_prompt(&mut self, towards: JumpDirection, view: &LayerView<'_>) {
+        let rows = view.transcript.prompts(&self.part, view.size.columns, &view.preferences.theme);
+        self.go_to(&rows, towards, view);
     }
 
     /// Scrolls so that the nearest of these rows is on top, where possible.
-    fn go_to(&mut self, rows: &[usize], towards: JumpDirection) {
-        let last = self.last_top();
-        let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
-        let top = pager.top.unwrap_or(last);
+    fn go_to(&mut self, rows: &[usize], towards: JumpDirection, view: &LayerView<'_>) {
+        let last = self.last_top(view);
+        let top = self.top.unwrap_or(last);
         let to = match towards {
             // Search backwards from here: the newest match is the likeliest.
             JumpDirection::Here => rows.iter().rev().find(|row| **row <= top + 1).or(rows.last()),
@@ -154,60 +192,50 @@ impl App {
             JumpDirection::Beginning => rows.iter().rev().find(|row| **row < top),
         };
         if let Some(to) = to {
-            pager.top = (*to < last).then_some(*to);
+            self.top = (*to < last).then_some(*to);
         }
     }
 
-    fn next_part(&mut self) {
-        let agents = self.transcript.agents();
-        let Some(Overlay::Transcript(pager)) = &mut self.overlay else { return };
-        let next = match &pager.part {
+    fn next_part(&mut self, view: &LayerView<'_>) {
+        let agents = view.transcript.agents();
+        let next = match &self.part {
             TranscriptFilter::All => agents.first(),
             TranscriptFilter::Agent(call) => {
                 agents.iter().position(|known| known == call).and_then(|at| agents.get(at + 1))
             }
         };
-        pager.part = next.map_or(TranscriptFilter::All, |call| TranscriptFilter::Agent(call.clone()));
-        pager.top = None;
+        self.part = next.map_or(TranscriptFilter::All, |call| TranscriptFilter::Agent(call.clone()));
+        self.top = None;
     }
 
-    pub(super) fn pager_frame(&self, pager: &Pager) -> LiveFrame {
-        let (theme, columns, page) = (&self.preferences.theme, self.size.columns, self.page());
-        if pager.shows_help {
+    fn frame(&self, view: &LayerView<'_>) -> LiveFrame {
+        let (theme, columns, page) = (&view.preferences.theme, view.size.columns, page(view.size));
+        let border = rule(theme, columns, ThemeToken::PromptBorder);
+        if self.shows_help {
             let mut lines: Vec<StyledLine> = HELP.iter().map(|row| StyledLine::plain(*row)).take(page).collect();
             lines.resize(page, StyledLine::new());
-            lines.push(self.rule(ThemeToken::PromptBorder));
+            lines.push(border);
             lines.push(faint("? back to the transcript", theme));
             return LiveFrame { lines, caret: None };
         }
-        let last = self.last_top();
-        let top = pager.top.unwrap_or(last).min(last);
-        let mut lines = self.transcript.window(&pager.part, top..top + page, columns, theme);
+        let last = self.last_top(view);
+        let top = self.top.unwrap_or(last).min(last);
+        let mut lines = view.transcript.window(&self.part, top..top + page, columns, theme);
         lines.resize(page, StyledLine::new());
-        lines.push(self.rule(ThemeToken::PromptBorder));
-        if let Some(typing) = &pager.typing {
+        lines.push(border);
+        if let Some(typing) = &self.typing {
             let label = format!("/{}", text::clean(typing));
             let caret = Caret { row: lines.len(), column: text::width(&label).min(columns.saturating_sub(1)) };
             lines.push(StyledLine::plain(label));
             return LiveFrame { lines, caret: Some(caret) };
         }
-        let whose = match &pager.part {
+        let whose = match &self.part {
             TranscriptFilter::All => "transcript",
             TranscriptFilter::Agent(_) => "transcript of an agent",
         };
         let at = if top >= last { "end".to_owned() } else { format!("{} rows below", last - top) };
-        let keys = match &self.hint {
-            Some((text, _)) => text.clone(),
-            None => "↑↓ space b g G to move · / to search · ? for keys · q to close".to_owned(),
-        };
+        let keys = view.hint.unwrap_or("↑↓ space b g G to move · / to search · ? for keys · q to close");
         lines.push(faint(format!("{whose} · {at} · {keys}"), theme));
         LiveFrame { lines, caret: None }
     }
-}
-
-#[derive(Clone, Copy)]
-enum JumpDirection {
-    Here,
-    Beginning,
-    End,
 }

@@ -1,7 +1,10 @@
-//! Panels in place of the prompt: lists to choose from, pages to read, a line to fill in. They form a stack, and Esc
-//! closes the top one. A question of the engine takes precedence. Panels get their data from control requests and panel
-//! jobs; this module does no I/O.
+//! Panels in place of the prompt: lists to choose from, pages to read, a line to fill in. A panel opened from another
+//! one is above it, and Esc closes the top one. `Panel` draws and handles keys; what the rows mean is up to its
+//! `PanelContent`. The data comes from control requests and panel jobs; this module does no I/O.
 
+pub mod commands;
+pub mod content;
+pub mod jobs;
 pub mod memory;
 pub mod model;
 pub mod pages;
@@ -9,11 +12,17 @@ pub mod rules;
 pub mod servers;
 pub mod settings;
 pub mod tasks;
+pub mod themes;
 
+pub use content::{PanelContent, PanelNews, PanelReaction, PanelSource, PlainPage};
+pub use jobs::{PanelJob, PanelJobResult};
+
+use super::layers::effects::LayerEffect;
+use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
 use super::select::{SelectItem, SelectList, SelectOutcome, TypingMode};
 use super::spinner::faint;
-use super::{App, AppEffect};
-use serde_json::Value;
+use std::any::Any;
+use std::time::Duration;
 use terminal::editor::Editor;
 use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
 use terminal::keys::{KeyCode, KeyPress};
@@ -21,42 +30,9 @@ use terminal::style::{StyledLine, TextStyle};
 use terminal::surface::Caret;
 use terminal::text;
 use terminal::theme::ThemeToken;
-use wire::control::{ControlResponse, HostRequest};
 
 /// Rows of a list that are shown at once, where there is room.
 const ROWS: usize = 14;
-
-/// What a panel shows, with the data behind its rows.
-#[derive(Debug)]
-pub enum PanelSubject {
-    Agents,
-    Aside,
-    Commands(Vec<String>),
-    Context,
-    Diff,
-    Doctor,
-    Efforts(Vec<String>),
-    Hooks,
-    Memory(Vec<memory::MemoryRow>),
-    Models(model::ModelList),
-    Rules(Vec<rules::RuleRow>),
-    RuleBehaviour,
-    RulePlace(rules::NewRule),
-    RuleText(rules::NewRule),
-    RuleRemoval(rules::RuleRow),
-    Server(servers::McpServerRow),
-    Servers(Vec<servers::McpServerRow>),
-    Setting(settings::SettingEdit),
-    SettingPlace(settings::SettingEdit, Option<Value>),
-    SettingValue(settings::SettingEdit),
-    Settings(Vec<engine::screens::SettingRow>),
-    Status,
-    Styles(Vec<String>),
-    Task(String),
-    Tasks(Vec<String>),
-    Themes(settings::ThemeList),
-    Usage,
-}
 
 #[derive(Debug)]
 pub enum PanelBody {
@@ -81,35 +57,35 @@ pub struct InputLine {
     pub editor: Editor,
 }
 
+/// What a panel shows.
 #[derive(Debug)]
-pub struct Panel {
-    pub title: String,
+pub struct PanelFrame {
+    title: String,
     /// The hint that lists the keys.
-    pub keys: String,
-    pub body: PanelBody,
-    pub subject: PanelSubject,
+    keys: String,
+    body: PanelBody,
 }
 
-impl Panel {
-    pub fn list(title: impl Into<String>, items: Vec<SelectItem>, typing: TypingMode, subject: PanelSubject) -> Self {
+impl PanelFrame {
+    pub fn list(title: impl Into<String>, items: Vec<SelectItem>, typing: TypingMode) -> Self {
         let keys = "enter to choose · esc to close".into();
-        Self { title: title.into(), keys, body: PanelBody::List(SelectList::new(items, typing)), subject }
+        Self { title: title.into(), keys, body: PanelBody::List(SelectList::new(items, typing)) }
     }
 
-    pub fn page(title: impl Into<String>, lines: Vec<StyledLine>, subject: PanelSubject) -> Self {
+    pub fn page(title: impl Into<String>, lines: Vec<StyledLine>) -> Self {
         let keys = "↑↓ space b g G to move · esc to close".into();
-        Self { title: title.into(), keys, body: PanelBody::Page(TextPage { lines, top: 0 }), subject }
+        Self { title: title.into(), keys, body: PanelBody::Page(TextPage { lines, top: 0 }) }
     }
 
-    pub fn entry(title: impl Into<String>, label: impl Into<String>, text: &str, subject: PanelSubject) -> Self {
+    pub fn entry(title: impl Into<String>, label: impl Into<String>, text: &str) -> Self {
         let mut editor = Editor::new();
         editor.insert(text);
         let keys = "enter to go on · esc to go back".into();
-        Self { title: title.into(), keys, body: PanelBody::Entry(InputLine { label: label.into(), editor }), subject }
+        Self { title: title.into(), keys, body: PanelBody::Entry(InputLine { label: label.into(), editor }) }
     }
 
-    pub fn waiting(title: impl Into<String>, subject: PanelSubject) -> Self {
-        Self { title: title.into(), keys: "esc to close".into(), body: PanelBody::Waiting, subject }
+    pub fn waiting(title: impl Into<String>) -> Self {
+        Self { title: title.into(), keys: "esc to close".into(), body: PanelBody::Waiting }
     }
 
     #[must_use]
@@ -117,190 +93,113 @@ impl Panel {
         self.keys = keys.into();
         self
     }
+
+    #[must_use]
+    pub fn with(self, content: impl PanelContent) -> Panel {
+        Panel { frame: self, content: Box::new(content) }
+    }
 }
 
-/// What the answer to a control request is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PendingResponse {
-    /// The side question with this number.
-    Aside(u64),
-    /// The original file for the dialog with this id.
-    Before(String),
-    Context,
-    Hooks,
-    Memory,
-    Models,
-    /// The commands and agents of the directory the session moved to.
-    Place,
-    Rules,
-    Servers,
-    Status,
-    TaskOutput,
-    Usage,
-    /// Success is not shown.
-    Quiet,
-    /// Success is shown with this text.
-    Done(String),
-    /// Like `Done`, and the servers are listed again.
-    ServersAgain(String),
-}
-
-/// Work outside the interface that a panel needs.
-#[derive(Debug, PartialEq)]
-pub enum PanelJob {
-    Settings,
-    Change {
-        file: &'static str,
-        key: String,
-        value: Option<Value>,
-    },
-    /// Edit the settings file of this name.
-    EditSettings(&'static str),
-    /// Edit the key bindings file.
-    EditKeys,
-    EditFile(String),
-    Themes,
-    Doctor,
-    Diff,
-    SignIn(String),
-    SignOut,
-}
-
-impl Eq for PanelJob {}
-
-/// The result of a panel job.
 #[derive(Debug)]
-pub enum PanelJobResult {
-    Settings(Result<Vec<engine::screens::SettingRow>, String>),
-    /// `outcome` is the path of the file, or why it was not changed.
-    Changed {
-        key: String,
-        value: Option<Value>,
-        outcome: Result<String, String>,
-    },
-    Themes(Vec<(String, String)>),
-    /// Where the key is stored now.
-    SignedIn(Result<String, String>),
-    /// Whether a stored key existed.
-    SignedOut(Result<bool, String>),
-    Doctor(String),
-    Diff(Result<String, String>),
-    /// A note to show.
-    Note(Result<String, String>),
+pub struct Panel {
+    frame: PanelFrame,
+    content: Box<dyn PanelContent>,
 }
 
-impl App {
-    pub(super) fn open_panel(&mut self, panel: Panel) {
-        self.menu = None;
-        self.overlay = None;
-        self.panels.push(panel);
+impl Panel {
+    /// Where the data of the panel comes from.
+    pub fn source(&self) -> Option<PanelSource> {
+        self.content.source()
     }
 
-    pub fn has_panel(&self) -> bool {
-        !self.panels.is_empty()
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.frame.body, PanelBody::Waiting)
     }
 
-    /// Closes the top panel and reverts its preview.
-    fn close_panel(&mut self) {
-        if let Some(panel) = self.panels.pop() {
-            self.revert_preview(&panel.subject);
+    /// Whether this is what the panel is about.
+    pub fn is_about<C: PanelContent>(&self) -> bool {
+        let content: &dyn Any = self.content.as_ref();
+        content.is::<C>()
+    }
+
+    /// Shows something else. A list keeps its filter and position.
+    pub fn show(&mut self, frame: PanelFrame) {
+        self.frame.title = frame.title;
+        self.frame.keys = frame.keys;
+        match (&mut self.frame.body, frame.body) {
+            (PanelBody::List(old), PanelBody::List(new)) => old.renew(new),
+            (old, new) => *old = new,
         }
     }
 
-    pub(super) fn close_panels(&mut self) {
-        while self.has_panel() {
-            self.close_panel();
+    /// Passes news to the content; `None` when they do not concern it.
+    pub fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
+        match self.content.receive(news, view) {
+            PanelReaction::Ignored => return None,
+            PanelReaction::Show(frame) => self.show(*frame),
+            PanelReaction::AskAgain => return Some(vec![LayerEffect::AskPanelSource]),
         }
+        Some(Vec::new())
     }
 
-    /// Asks the engine; the answer is routed by `what`.
-    pub(super) fn request(&mut self, request: HostRequest, what: PendingResponse) {
-        let id = self.send_control_request(request);
-        self.pending_responses.insert(id, what);
+    fn close(&mut self) -> Vec<LayerEffect> {
+        let mut effects = vec![LayerEffect::Close];
+        effects.extend(self.dismissed());
+        effects
     }
 
-    pub(super) fn start_panel_job(&mut self, errand: PanelJob) {
-        self.effects.push(AppEffect::Errand(errand));
-    }
-
-    /// Whether a panel consumed the key.
-    pub(super) fn panel_key(&mut self, key: KeyPress) -> bool {
-        let Some(panel) = self.panels.last_mut() else { return false };
-        if key == KeyPress::ctrl('c') {
-            self.close_panels();
-            return true;
-        }
-        if key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l') {
-            return false;
-        }
-        // Keys typed here must not answer a question that appears meanwhile.
-        self.typed_at = self.now;
-        let bindings = &self.preferences.bindings;
-        match &mut panel.body {
-            PanelBody::Waiting => {
-                if key.code == KeyCode::Escape {
-                    self.close_panel();
-                }
-            }
+    fn body_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Vec<LayerEffect> {
+        let contexts = self.contexts();
+        let bindings = &view.preferences.bindings;
+        match &mut self.frame.body {
+            PanelBody::Waiting if key.code == KeyCode::Escape => self.close(),
+            PanelBody::Waiting => Vec::new(),
             PanelBody::List(list) => match list.key(key, bindings) {
-                SelectOutcome::Chose(item) => self.choose_row(item),
-                SelectOutcome::Cancelled => self.close_panel(),
-                SelectOutcome::Moved => self.follow_selection(),
-                SelectOutcome::Unused => self.letter_key(key),
+                SelectOutcome::Chose(item) => self.content.choose(item, view),
+                SelectOutcome::Cancelled => self.close(),
+                SelectOutcome::Moved => self.content.moved(list.chosen()),
+                SelectOutcome::Unused => self.content.key(key, list.chosen(), view),
             },
-            PanelBody::Page(page) => {
-                let room = page_room(self.size.rows);
-                let wrapped = page_rows(page, self.size.columns).len();
-                match bindings.find(&[KeyContext::Scroll, KeyContext::Select], &[key]) {
-                    BindingMatch::KeyAction(KeyAction::SelectCancel | KeyAction::SelectAccept) => self.close_panel(),
-                    BindingMatch::KeyAction(action) => page.scroll(action, room, wrapped),
-                    BindingMatch::None if key == KeyPress::char('q') => self.close_panel(),
-                    BindingMatch::Prefix | BindingMatch::None => self.letter_key(key),
+            PanelBody::Page(page) => match bindings.find(contexts, &[key]) {
+                BindingMatch::KeyAction(KeyAction::SelectCancel | KeyAction::SelectAccept) => self.close(),
+                BindingMatch::KeyAction(action) => {
+                    let wrapped = page_rows(page, view.size.columns).len();
+                    page.scroll(action, page_room(view.size.rows), wrapped);
+                    Vec::new()
                 }
-            }
+                BindingMatch::None if key == KeyPress::char('q') => self.close(),
+                BindingMatch::Prefix | BindingMatch::None => self.content.key(key, None, view),
+            },
             PanelBody::Entry(entry) => match key.code {
-                KeyCode::Escape => self.close_panel(),
-                KeyCode::Enter => {
-                    let text = entry.editor.expanded().trim().to_owned();
-                    if !text.is_empty() {
-                        self.submit_line(text);
-                    }
-                }
+                KeyCode::Escape => self.close(),
+                KeyCode::Enter => match entry.editor.expanded().trim() {
+                    "" => Vec::new(),
+                    text => self.content.submit(text, view),
+                },
                 _ => {
-                    super::keys::edit(&mut entry.editor, key);
+                    super::prompt::edit(&mut entry.editor, key);
+                    Vec::new()
                 }
             },
         }
-        true
     }
 
-    pub(super) fn panel_paste(&mut self, pasted: &str) -> bool {
-        match self.panels.last_mut().map(|panel| &mut panel.body) {
-            Some(PanelBody::List(list)) => list.paste(pasted),
-            Some(PanelBody::Entry(entry)) => entry.editor.insert(pasted.lines().next().unwrap_or_default()),
-            Some(PanelBody::Waiting | PanelBody::Page(_)) => {}
-            None => return false,
-        }
-        true
-    }
-
-    /// The rows of the top panel, and its caret.
-    pub(super) fn panel_rows(&self) -> Option<(Vec<StyledLine>, Option<Caret>)> {
-        let panel = self.panels.last()?;
-        let theme = &self.preferences.theme;
-        let (columns, height) = (self.size.columns, self.size.rows);
+    /// The rows, and the caret.
+    fn drawn_rows(&self, view: &LayerView<'_>) -> (Vec<StyledLine>, Option<Caret>) {
+        let theme = &view.preferences.theme;
+        let (columns, height) = (view.size.columns, view.size.rows);
         let accent = theme.fg(ThemeToken::Suggestion);
         let mut rows = Vec::new();
         if height > 4 {
             rows.push(StyledLine::styled("─".repeat(columns), accent));
         }
-        rows.push(StyledLine::styled(panel.title.clone(), accent.bold()).truncated(columns));
+        rows.push(StyledLine::styled(self.frame.title.clone(), accent.bold()).truncated(columns));
         let room = height.saturating_sub(rows.len() + 2).max(1);
         let mut caret = None;
-        match &panel.body {
+        match &self.frame.body {
             PanelBody::Waiting => rows.push(faint("  …", theme)),
             PanelBody::List(list) => {
-                let about = self.row_details(&panel.subject, list.chosen());
+                let about = self.content.details(list.chosen(), view);
                 let about: Vec<StyledLine> = about.iter().flat_map(|line| line.wrapped(columns, 2)).collect();
                 let room = room.min(ROWS);
                 let shown = about.len().min(room.saturating_sub(3));
@@ -324,187 +223,75 @@ impl App {
                 let column = text::width(&lead) + text::width(&entry.editor.text()[..entry.editor.cursor()]);
                 caret = Some(Caret { row: rows.len(), column: column.min(columns.saturating_sub(1)) });
                 rows.push(faint(lead, theme).and(entry.editor.text(), TextStyle::PLAIN));
-                rows.extend(self.row_details(&panel.subject, None).iter().flat_map(|line| line.wrapped(columns, 2)));
+                let about = self.content.details(None, view);
+                rows.extend(about.iter().flat_map(|line| line.wrapped(columns, 2)));
             }
         }
         if height > 4 {
-            rows.push(faint(panel.keys.clone(), theme).truncated(columns));
+            rows.push(faint(self.frame.keys.clone(), theme).truncated(columns));
         }
-        Some((rows, caret))
+        (rows, caret)
+    }
+}
+
+impl Layer for Panel {
+    fn rank(&self) -> LayerRank {
+        LayerRank::Panel
     }
 
-    /// Handles a row chosen with Enter or its digit.
-    fn choose_row(&mut self, item: usize) {
-        let Some(panel) = self.panels.last() else { return };
-        match &panel.subject {
-            PanelSubject::Commands(names) => {
-                let text = names.get(item).map(|name| format!("/{name} "));
-                self.close_panels();
-                self.editor.set(text.unwrap_or_default());
-            }
-            PanelSubject::Efforts(_) => self.effort_chosen(item),
-            PanelSubject::Memory(_) => self.memory_chosen(item),
-            PanelSubject::Models(_) => self.model_chosen(item, model::ChoiceScope::Saved),
-            PanelSubject::Rules(_) => self.rule_chosen(item),
-            PanelSubject::RuleBehaviour => self.rule_behaviour(item),
-            PanelSubject::RulePlace(_) => self.rule_place(item),
-            PanelSubject::RuleRemoval(_) => self.rule_removed(item),
-            PanelSubject::Server(_) => self.perform_server_action(item),
-            PanelSubject::Servers(_) => self.server_chosen(item),
-            PanelSubject::Setting(_) => self.setting_value_chosen(item),
-            PanelSubject::SettingPlace(..) => self.setting_file_chosen(item),
-            PanelSubject::Settings(_) => self.setting_chosen(item),
-            PanelSubject::Styles(_) => self.style_chosen(item),
-            PanelSubject::Task(_) => self.perform_task_action(item),
-            PanelSubject::Tasks(_) => self.task_chosen(item),
-            PanelSubject::Themes(_) => self.theme_chosen(item),
-            // These panels have no rows to choose.
-            PanelSubject::Agents
-            | PanelSubject::Aside
-            | PanelSubject::Context
-            | PanelSubject::Diff
-            | PanelSubject::Doctor
-            | PanelSubject::Hooks
-            | PanelSubject::RuleText(_)
-            | PanelSubject::SettingValue(_)
-            | PanelSubject::Status
-            | PanelSubject::Usage => {}
+    fn contexts(&self) -> &'static [KeyContext] {
+        match self.frame.body {
+            PanelBody::List(_) => &[KeyContext::Select],
+            PanelBody::Page(_) => &[KeyContext::Scroll, KeyContext::Select],
+            PanelBody::Waiting | PanelBody::Entry(_) => &[],
         }
     }
 
-    /// Previews the row the selection moved to.
-    fn follow_selection(&mut self) {
-        if let Some(Panel { subject: PanelSubject::Themes(_), .. }) = self.panels.last() {
-            self.preview_theme();
+    fn key(&mut self, key: KeyPress, view: &LayerView<'_>) -> KeyOutcome {
+        if key == KeyPress::ctrl('c') {
+            return KeyOutcome::Taken(vec![LayerEffect::Dismiss(LayerRank::Panel)]);
+        }
+        if key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l') {
+            return KeyOutcome::Passed;
+        }
+        // Keys typed here must not answer a question that appears meanwhile.
+        let mut effects = vec![LayerEffect::Typed];
+        effects.extend(self.body_key(key, view));
+        KeyOutcome::Taken(effects)
+    }
+
+    fn early_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
+        match self.key(key, view) {
+            KeyOutcome::Taken(effects) => Some(effects),
+            KeyOutcome::Passed | KeyOutcome::Bindings | KeyOutcome::Early => None,
         }
     }
 
-    /// Handles a key that the list or page did not use.
-    fn letter_key(&mut self, key: KeyPress) {
-        match self.panels.last().map(|panel| &panel.subject) {
-            Some(PanelSubject::Aside) => self.side_question_key(key),
-            Some(PanelSubject::Models(_)) => self.model_key(key),
-            Some(PanelSubject::Tasks(_)) => self.tasks_key(key),
-            Some(PanelSubject::Themes(_)) => self.theme_key(key),
-            Some(_) | None => {}
+    fn paste(&mut self, pasted: &str, _: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
+        match &mut self.frame.body {
+            PanelBody::List(list) => list.paste(pasted),
+            PanelBody::Entry(entry) => entry.editor.insert(pasted.lines().next().unwrap_or_default()),
+            PanelBody::Waiting | PanelBody::Page(_) => {}
         }
+        Some(Vec::new())
     }
 
-    /// Handles a submitted input line.
-    fn submit_line(&mut self, text: String) {
-        match self.panels.last().map(|panel| &panel.subject) {
-            Some(PanelSubject::RuleText(_)) => self.rule_written(text),
-            Some(PanelSubject::SettingValue(_)) => self.setting_written(&text),
-            Some(PanelSubject::Models(_)) => self.model_named(&text, model::ChoiceScope::Saved),
-            Some(_) | None => {}
-        }
+    fn rows(&self, view: &LayerView<'_>) -> LayerRows {
+        let (rows, caret) = self.drawn_rows(view);
+        LayerRows::InPlaceOfPrompt(rows, caret)
     }
 
-    /// Reverts what was only shown as a preview.
-    fn revert_preview(&mut self, subject: &PanelSubject) {
-        if let PanelSubject::Themes(themes) = subject {
-            self.preferences.theme = themes.before.clone();
-        }
+    fn next_tick(&self, _: &LayerView<'_>) -> Option<Duration> {
+        self.content.refresh_at()
     }
 
-    /// Details about the selected row.
-    fn row_details(&self, subject: &PanelSubject, item: Option<usize>) -> Vec<StyledLine> {
-        match subject {
-            PanelSubject::Settings(rows) => item.and_then(|item| rows.get(item)).map(|row| self.setting_about(row)),
-            PanelSubject::SettingValue(chosen) => {
-                Some(vec![faint(format!("  {}", chosen.setting.about.trim()), &self.preferences.theme)])
-            }
-            PanelSubject::Themes(_) => Some(self.theme_sample()),
-            PanelSubject::Models(models) => Some(self.model_about(models, item)),
-            PanelSubject::RuleText(_) => Some(rules::examples(&self.preferences.theme)),
-            _ => None,
-        }
-        .unwrap_or_default()
+    fn tick(&mut self, _: &LayerView<'_>) -> Vec<LayerEffect> {
+        self.content.stop_refresh();
+        vec![LayerEffect::AskPanelSource]
     }
 
-    /// An answer of the engine that a screen waits for.
-    pub(super) fn receive_panel_response(&mut self, what: PendingResponse, response: ControlResponse) {
-        let outcome = response.into_result();
-        // A file that is not there, or may not be read, is no news.
-        if let PendingResponse::Before(id) = &what {
-            return self.receive_original_file(id, &outcome.unwrap_or_default());
-        }
-        if let PendingResponse::Aside(number) = what {
-            return self.side_question_arrived(number, outcome);
-        }
-        let body = match &outcome {
-            Ok(body) => body,
-            Err(error) => {
-                if let Some(Panel { body: PanelBody::Waiting, .. }) = self.panels.last() {
-                    self.panels.pop();
-                }
-                return self.note(error, ThemeToken::Error);
-            }
-        };
-        match what {
-            PendingResponse::Context => self.context_arrived(body),
-            PendingResponse::Hooks => self.hooks_arrived(body),
-            PendingResponse::Memory => self.memory_arrived(body),
-            PendingResponse::Models => self.models_arrived(body),
-            PendingResponse::Place => {
-                self.session.apply_initialize(body);
-                // The command being typed may be one of the new ones.
-                if self.editor.text().starts_with('/') {
-                    self.suggest();
-                }
-            }
-            PendingResponse::Rules => self.rules_arrived(body),
-            PendingResponse::Servers => self.servers_arrived(body),
-            PendingResponse::Status => self.status_arrived(body),
-            PendingResponse::TaskOutput => self.task_output_arrived(body),
-            PendingResponse::Usage => self.usage_arrived(body),
-            PendingResponse::Quiet | PendingResponse::Aside(_) | PendingResponse::Before(_) => {}
-            PendingResponse::Done(words) => self.note(&words, ThemeToken::Inactive),
-            PendingResponse::ServersAgain(words) => {
-                self.note(&words, ThemeToken::Inactive);
-                self.request_servers();
-            }
-        }
-    }
-
-    /// Handles the result of a panel job.
-    pub(super) fn receive_panel_job(&mut self, brought: PanelJobResult) {
-        match brought {
-            PanelJobResult::Settings(Ok(rows)) => self.settings_arrived(rows),
-            PanelJobResult::Settings(Err(why)) | PanelJobResult::Note(Err(why)) => {
-                self.close_panels();
-                self.note(&why, ThemeToken::Error);
-            }
-            PanelJobResult::Changed { key, value, outcome } => self.setting_changed(&key, value.as_ref(), outcome),
-            PanelJobResult::Themes(files) => self.themes_arrived(files),
-            PanelJobResult::Doctor(report) => {
-                self.fill(|subject| matches!(subject, PanelSubject::Doctor), pages::plain(&report));
-            }
-            PanelJobResult::Diff(diff) => self.diff_arrived(diff),
-            PanelJobResult::Note(Ok(text)) => self.note(&text, ThemeToken::Inactive),
-            PanelJobResult::SignedIn(outcome) => self.receive_sign_in(outcome),
-            PanelJobResult::SignedOut(outcome) => self.receive_sign_out(outcome),
-        }
-    }
-
-    /// Shows a page in the panel that waits for it, if it is still open.
-    fn fill(&mut self, is_it: impl Fn(&PanelSubject) -> bool, lines: Vec<StyledLine>) {
-        if let Some(panel) = self.panels.iter_mut().find(|panel| is_it(&panel.subject)) {
-            panel.body = PanelBody::Page(TextPage { lines, top: 0 });
-            panel.keys = "↑↓ space b g G to move · esc to close".into();
-        }
-    }
-
-    /// Shows a list in the panel that waits for it, or updates the existing list.
-    fn fill_list(&mut self, is_it: impl Fn(&PanelSubject) -> bool, filled: Panel) {
-        let Some(panel) = self.panels.iter_mut().find(|panel| is_it(&panel.subject)) else { return };
-        match (&mut panel.body, filled.body) {
-            (PanelBody::List(old), PanelBody::List(new)) => old.renew(new),
-            (old, new) => *old = new,
-        }
-        panel.title = filled.title;
-        panel.keys = filled.keys;
-        panel.subject = filled.subject;
+    fn dismissed(&mut self) -> Vec<LayerEffect> {
+        self.content.dismissed()
     }
 }
 

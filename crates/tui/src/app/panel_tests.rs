@@ -54,10 +54,10 @@ fn requests(effects: &[AppEffect]) -> Vec<Value> {
     effects.iter().filter_map(read).collect()
 }
 
-fn errands(effects: Vec<AppEffect>) -> Vec<PanelJob> {
+fn jobs(effects: Vec<AppEffect>) -> Vec<PanelJob> {
     effects
         .into_iter()
-        .filter_map(|effect| if let AppEffect::Errand(errand) = effect { Some(errand) } else { None })
+        .filter_map(|effect| if let AppEffect::RunPanelJob(job) = effect { Some(job) } else { None })
         .collect()
 }
 
@@ -81,7 +81,7 @@ fn a_model_is_kept_or_only_for_now() {
     let effects = press(&mut app, &[KeyPress::char('2')]);
     assert_eq!(requests(&effects)[0], json!({"subtype": "set_model", "model": "haiku"}));
     let kept = PanelJob::Change { file: "userSettings", key: "model".into(), value: Some("haiku".into()) };
-    assert_eq!(errands(effects), [kept]);
+    assert_eq!(jobs(effects), [kept]);
     assert!(!app.has_panel());
 
     let effects = type_line(&mut app, "/model");
@@ -90,7 +90,7 @@ fn a_model_is_kept_or_only_for_now() {
         press(&mut app, &[KeyPress::plain(KeyCode::Up), KeyPress::plain(KeyCode::Right), KeyPress::char('s')]);
     assert_eq!(requests(&effects)[0]["model"], Value::Null);
     assert_eq!(requests(&effects)[1]["settings"]["effortLevel"], "high");
-    assert!(errands(effects).is_empty());
+    assert!(jobs(effects).is_empty());
 }
 
 #[test]
@@ -148,18 +148,24 @@ fn themes_are_seen_while_they_are_pointed_at_and_left_as_they_were() {
     let mut app = app(80, 24);
     let before = app.preferences.theme.base();
     let asked = type_line(&mut app, "/theme");
-    assert!(errands(asked).contains(&PanelJob::Themes));
-    app.update(AppInput::Brought(PanelJobResult::Themes(vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())])));
+    assert!(jobs(asked).contains(&PanelJob::Themes));
+    app.update(AppInput::PanelJobDone(PanelJobResult::Themes(vec![(
+        "mine".into(),
+        r#"{"base":"light-ansi"}"#.into(),
+    )])));
     press(&mut app, &[DOWN]);
     assert_ne!(app.preferences.theme.base(), before);
     press(&mut app, &[ESCAPE]);
     assert_eq!(app.preferences.theme.base(), before);
     type_line(&mut app, "/theme");
-    app.update(AppInput::Brought(PanelJobResult::Themes(vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())])));
+    app.update(AppInput::PanelJobDone(PanelJobResult::Themes(vec![(
+        "mine".into(),
+        r#"{"base":"light-ansi"}"#.into(),
+    )])));
     let effects = press(&mut app, &[KeyPress::char('8')]);
     assert_eq!(app.preferences.theme.base(), BaseTheme::LightAnsi);
     let kept = PanelJob::Change { file: "userSettings", key: "theme".into(), value: Some("custom:mine".into()) };
-    assert_eq!(errands(effects), [kept]);
+    assert_eq!(jobs(effects), [kept]);
 }
 
 fn settings() -> Vec<SettingRow> {
@@ -184,7 +190,7 @@ fn settings() -> Vec<SettingRow> {
 fn a_setting_is_found_changed_and_placed() {
     let mut app = app(80, 24);
     type_line(&mut app, "/config");
-    app.update(AppInput::Brought(PanelJobResult::Settings(Ok(settings()))));
+    app.update(AppInput::PanelJobDone(PanelJobResult::Settings(Ok(settings()))));
     for c in "edm".chars() {
         app.update(AppInput::Key(KeyPress::char(c)));
     }
@@ -194,15 +200,15 @@ fn a_setting_is_found_changed_and_placed() {
     assert!(shown(&app).contains("Set editorMode to vim in"));
     let effects = press(&mut app, &[KeyPress::char('2')]);
     let change = PanelJob::Change { file: "localSettings", key: "editorMode".into(), value: Some("vim".into()) };
-    assert_eq!(errands(effects), [change]);
+    assert_eq!(jobs(effects), [change]);
     let changed =
         PanelJobResult::Changed { key: "editorMode".into(), value: Some("vim".into()), outcome: Ok("f".into()) };
-    let effects = app.update(AppInput::Brought(changed));
+    let effects = app.update(AppInput::PanelJobDone(changed));
     assert!(app.preferences.vim);
-    assert_eq!(errands(effects), [PanelJob::Settings]);
+    assert_eq!(jobs(effects), [PanelJob::Settings]);
     press(&mut app, &[ESCAPE, ESCAPE]);
     let effects = type_line(&mut app, "/config language=de verbose=true");
-    assert_eq!(errands(effects).len(), 2);
+    assert_eq!(jobs(effects).len(), 2);
 }
 
 #[test]
@@ -259,15 +265,15 @@ fn every_screen_fits_a_tiny_terminal_and_closes() {
                     app.update(AppInput::Event(crate::app::control_lines::event(&line)));
                 }
             }
-            for errand in errands(effects) {
-                let brought = match errand {
+            for job in jobs(effects) {
+                let result = match job {
                     PanelJob::Settings => PanelJobResult::Settings(Ok(settings())),
                     PanelJob::Themes => PanelJobResult::Themes(Vec::new()),
                     PanelJob::Doctor => PanelJobResult::Doctor("fine\n".repeat(90)),
                     PanelJob::Diff => PanelJobResult::Diff(Ok("diff --git a b\n@@ -1 +1 @@\n-a\n+b\n".repeat(90))),
                     other => panic!("{other:?}"),
                 };
-                app.update(AppInput::Brought(brought));
+                app.update(AppInput::PanelJobDone(result));
             }
             assert!(app.has_panel(), "{command}");
             for _ in 0..4 {
@@ -299,6 +305,6 @@ fn background_work_is_stopped_from_its_list() {
     let effects = press(&mut app, &[KeyPress::char('x')]);
     assert_eq!(requests(&effects)[0], json!({"subtype": "stop_task", "task_id": "b1"}));
     app.session.background.clear();
-    app.tasks_changed();
+    app.tell_panels(&super::PanelNews::TasksChanged);
     assert!(shown(&app).contains("Nothing runs"));
 }

@@ -1,13 +1,7 @@
-//! Pictures in the prompt, and copying answers to the clipboard or a file. Reading and writing happen outside. A prompt
-//! sent while a picture is still being read waits for it.
+//! Pictures that are being read for the prompt, and the file for copied answers. Reading and writing happen outside. A
+//! prompt sent while a picture is still being read waits for it.
 
-use super::{App, AppEffect};
-use crate::images::{self, PictureResult};
 use std::path::PathBuf;
-use std::time::Duration;
-use terminal::theme::ThemeToken;
-
-const HINT_DURATION: Duration = Duration::from_secs(6);
 
 #[derive(Debug, Default)]
 pub struct PendingImages {
@@ -17,69 +11,31 @@ pub struct PendingImages {
     submits_after: bool,
 }
 
-impl App {
-    pub(super) fn paste_picture(&mut self) {
-        self.pending_images.reading += 1;
-        self.effects.push(AppEffect::ClipboardPicture);
-    }
-
-    /// Whether the paste is a list of paths of dropped pictures; these are then read first.
-    pub(super) fn drop_pictures(&mut self, text: &str) -> bool {
-        let home = self.preferences.home.as_deref();
-        let Some(paths) = images::dropped_paths(text, home) else { return false };
-        self.pending_images.reading += 1;
-        self.effects.push(AppEffect::ReadPictures { paths, text: text.to_owned() });
-        true
+impl PendingImages {
+    /// A picture is being read.
+    pub fn begin(&mut self) {
+        self.reading += 1;
     }
 
     /// Whether sending has to wait for a picture. If so, the prompt is sent once the picture was read.
-    pub(super) fn waits_for_picture(&mut self) -> bool {
-        let waits = self.pending_images.reading > 0;
-        self.pending_images.submits_after |= waits;
-        waits
+    pub fn holds_submission(&mut self) -> bool {
+        self.submits_after |= self.reading > 0;
+        self.reading > 0
     }
 
-    /// Inserts the pictures that were read; `None` means the paste was plain text.
-    pub(super) fn receive_pictures(&mut self, pictures: Option<Vec<PictureResult>>, text: &str) {
-        self.pending_images.reading = self.pending_images.reading.saturating_sub(1);
-        match pictures {
-            None => self.paste_text(text),
-            Some(pictures) => {
-                for picture in pictures {
-                    match picture {
-                        Ok((media_type, base64)) => {
-                            let label = self.editor.chips.add_image(media_type, base64);
-                            self.apply_edit(|editor| editor.insert(&format!("{label} ")));
-                        }
-                        Err(why) => {
-                            self.pending_images.submits_after = false;
-                            self.hint(why, HINT_DURATION);
-                        }
-                    }
-                }
-            }
-        }
-        if self.pending_images.reading == 0 && std::mem::take(&mut self.pending_images.submits_after) {
-            self.enter();
-        }
+    /// A picture could not be read, so the prompt is not sent without the user.
+    pub fn cancel_submission(&mut self) {
+        self.submits_after = false;
     }
 
-    /// `/copy [N] [w]`: copies the N-th latest answer to the clipboard, or with `w` to a file.
-    pub(super) fn copy(&mut self, arguments: &str) {
-        let to_file = arguments.split_whitespace().any(|word| word == "w");
-        let number = arguments.split_whitespace().find_map(|word| word.parse::<usize>().ok()).unwrap_or(1);
-        match self.transcript.reply(number.max(1)) {
-            Some(text) if to_file => self.effects.push(AppEffect::SaveCopy(text)),
-            Some(text) => self.effects.push(AppEffect::Copy(text)),
-            None => self.note("There is no such answer to copy.", ThemeToken::Warning),
-        }
+    /// A read has ended.
+    pub fn end(&mut self) {
+        self.reading = self.reading.saturating_sub(1);
     }
 
-    pub(super) fn show_copy_result(&mut self, outcome: Result<String, String>) {
-        match outcome {
-            Ok(how) => self.note(&how, ThemeToken::Inactive),
-            Err(why) => self.note(&why, ThemeToken::Error),
-        }
+    /// Whether the prompt that waited is sent now.
+    pub fn take_submission(&mut self) -> bool {
+        self.reading == 0 && std::mem::take(&mut self.submits_after)
     }
 }
 

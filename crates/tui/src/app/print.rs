@@ -1,10 +1,15 @@
-//! Lines for the scrollback: the welcome, prompts, notes and the resume hint. Also the title of the window. Each block
-//! is separated from the one before it.
+//! Lines for the scrollback: the welcome, prompts, notes and the resume hint, with labels for a screen reader. Each block
+//! is separated from the one before it. Also the title of the window, and marks for screen readers.
 
-use super::App;
-use crate::screen_reader::SpeakerLabel;
+use super::{App, AppEffect, ScreenReaderMark};
+use crate::screen_reader::{self, SpeakerLabel};
+use std::time::Duration;
 use terminal::style::{StyledLine, TextStyle};
 use terminal::theme::ThemeToken;
+use wire::mode::PermissionMode;
+
+/// A bell is rung after calls that took longer than this.
+const LONG_CALL: Duration = Duration::from_secs(5);
 
 impl App {
     /// Prints the welcome.
@@ -114,6 +119,54 @@ impl App {
         }
         if warnings.len() > MOST {
             self.note(&format!("… and {} more", warnings.len() - MOST), ThemeToken::Warning);
+        }
+    }
+
+    pub(super) fn has_screen_reader(&self) -> bool {
+        self.preferences.screen_reader.is_some()
+    }
+
+    /// Adds a block, with its label when a screen reader is used.
+    pub(super) fn print_labelled(&mut self, label: SpeakerLabel, lines: Vec<StyledLine>) {
+        if self.has_screen_reader() {
+            let lines = screen_reader::labelled_lines(label, &lines);
+            self.continue_block(lines);
+        } else {
+            self.print_block(lines);
+        }
+    }
+
+    pub(super) fn ring_bell(&mut self) {
+        if self.has_screen_reader() {
+            self.effects.push(AppEffect::Mark(ScreenReaderMark::Bell));
+        }
+    }
+
+    pub(super) fn ring_bell_after(&mut self, took: Duration) {
+        if took > LONG_CALL {
+            self.ring_bell();
+        }
+    }
+
+    pub(super) fn mark(&mut self, mark: ScreenReaderMark) {
+        if self.has_screen_reader() {
+            self.effects.push(AppEffect::Mark(mark));
+        }
+    }
+
+    /// Announces a changed mode and deleted text, which would not be read out otherwise.
+    pub(super) fn announce_change(&mut self, mode_before: PermissionMode, text_before: Option<&str>) {
+        if !self.has_screen_reader() {
+            return;
+        }
+        if self.session.mode != mode_before {
+            let text = format!("mode: {}", self.session.mode.as_str());
+            self.continue_block(vec![StyledLine::plain(text)]);
+        }
+        let gone = text_before.and_then(|before| screen_reader::deleted(before, self.prompt.editor.text()));
+        if let Some(gone) = gone.filter(|gone| !gone.is_empty()) {
+            let text = screen_reader::announce_deleted(gone);
+            self.hint(text, Duration::from_secs(2));
         }
     }
 }

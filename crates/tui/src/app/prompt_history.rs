@@ -149,8 +149,8 @@ impl HistorySearch {
         self.found.map(|at| recall.prompts[at].as_str())
     }
 
-    pub fn before(self) -> (String, usize) {
-        self.before
+    pub fn before(&self) -> (&str, usize) {
+        (&self.before.0, self.before.1)
     }
 }
 

@@ -207,7 +207,7 @@ impl QuestionTabs {
             }
             _ => {
                 if let Some(QuestionField::Own(editor) | QuestionField::Note(editor)) = &mut self.field {
-                    super::keys::edit(editor, key);
+                    super::prompt::edit(editor, key);
                 }
             }
         }

@@ -8,9 +8,10 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use terminal::editor::Submission;
 use terminal::editor::chips::Chip;
-use terminal::keys::bindings::KeyAction;
+use terminal::keys::bindings::{KeyAction, KeyBindings};
 use terminal::style::StyledLine;
 use terminal::text;
+use terminal::theme::Theme;
 use wire::control::{CancelAsyncMessage, HostRequest};
 
 #[derive(Debug)]
@@ -40,6 +41,20 @@ impl MessageQueue {
     /// Queues a message before all others.
     pub fn hold_first(&mut self, submission: Submission) {
         self.waiting.push_front(QueuedMessage { submission, uuid: None });
+    }
+
+    /// The waiting messages, and how to take them back.
+    pub fn rows(&self, theme: &Theme, bindings: &KeyBindings) -> Vec<StyledLine> {
+        let row = |waiting: &QueuedMessage| {
+            let text = text::clean(&waiting.submission.shown).replace('\n', " ");
+            faint(format!("> {text}"), theme)
+        };
+        let mut rows: Vec<StyledLine> = self.waiting.iter().map(row).collect();
+        if !rows.is_empty() {
+            let send = bindings.keys_of(KeyAction::Cancel).unwrap_or_default().replace("escape", "esc");
+            rows.push(faint(format!("  ↑ to take back · {send} to send now"), theme));
+        }
+        rows
     }
 
     fn is_with_engine(&self) -> bool {
@@ -164,42 +179,19 @@ impl App {
         if back.is_empty() {
             return;
         }
-        let mut parts = Vec::with_capacity(back.len() + 1);
-        for submission in back {
-            self.editor.chips.restore(submission.chips);
-            parts.push(submission.shown);
-        }
-        if !self.editor.is_empty() {
-            parts.push(self.editor.text().to_owned());
-        }
-        self.editor.set(parts.join("\n"));
-        self.menu = None;
+        self.prompt.put_back(back);
+        self.show_menu(None);
     }
 
     /// Puts the prompt of a turn back into the editor when the turn was interrupted before any output.
     pub(super) fn return_prompt(&mut self, turn: &mut RunningTurn) {
         let Some(prompt) = turn.prompt.take() else { return };
-        if turn.has_output || !self.editor.is_empty() || !self.queue.is_empty() {
+        if turn.has_output || !self.prompt.editor.is_empty() || !self.queue.is_empty() {
             return;
         }
-        self.editor.chips.restore(prompt.chips);
-        self.editor.set(prompt.shown);
+        self.prompt.editor.chips.restore(prompt.chips);
+        self.prompt.editor.set(prompt.shown);
         // The model never hears of what was not meant to be asked.
         self.send_control_request(HostRequest::RetractPrompt);
-    }
-
-    pub(super) fn queue_rows(&self) -> Vec<StyledLine> {
-        let theme = &self.preferences.theme;
-        let row = |waiting: &QueuedMessage| {
-            let text = text::clean(&waiting.submission.shown).replace('\n', " ");
-            faint(format!("> {text}"), theme)
-        };
-        let mut rows: Vec<StyledLine> = self.queue.waiting.iter().map(row).collect();
-        if !rows.is_empty() {
-            let send =
-                self.preferences.bindings.keys_of(KeyAction::Cancel).unwrap_or_default().replace("escape", "esc");
-            rows.push(faint(format!("  ↑ to take back · {send} to send now"), theme));
-        }
-        rows
     }
 }

@@ -114,8 +114,8 @@ mod tests {
         for bad in ["", "(x)", "Bash()", "two words"] {
             assert!(!set_rule(&mut all, 1, bad), "{bad}");
         }
-        let told = describe_scope(&all).unwrap();
-        assert_eq!(told, "do not ask again for Bash(git push origin main), Bash(ls) in this project (only you)");
+        let scope = describe_scope(&all).unwrap();
+        assert_eq!(scope, "do not ask again for Bash(git push origin main), Bash(ls) in this project (only you)");
         shift_place(&mut all, -1);
         shift_place(&mut all, -1);
         assert!(describe_scope(&all).unwrap().ends_with("for this session"));

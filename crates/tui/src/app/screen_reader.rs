@@ -1,136 +1,66 @@
 //! The view for screen readers: the same state without layout. Finished content has labels. The live region has only
 //! what changes: what the turn waits for, a question with numbered answers, suggestions, the prompt.
 
-use super::menu::Menu;
-use super::spinner::TurnWait;
-use super::{App, AppEffect, ScreenReaderMark};
+use super::spinner::{RunningTurn, TurnWait};
 use crate::screen_reader::{self, SpeakerLabel};
-use std::time::Duration;
 use terminal::style::StyledLine;
 use terminal::surface::{Caret, LiveFrame};
 use terminal::text;
-use wire::mode::PermissionMode;
 
-/// A bell is rung after calls that took longer than this.
-const LONG_CALL: Duration = Duration::from_secs(5);
-
-impl App {
-    pub(super) fn has_screen_reader(&self) -> bool {
-        self.preferences.screen_reader.is_some()
-    }
-
-    /// Adds a block, with its label when a screen reader is used.
-    pub(super) fn print_labelled(&mut self, label: SpeakerLabel, lines: Vec<StyledLine>) {
-        if self.has_screen_reader() {
-            let lines = screen_reader::labelled_lines(label, &lines);
-            self.continue_block(lines);
-        } else {
-            self.print_block(lines);
+/// What the turn does; `doing` is the text of a hook that says more.
+pub fn turn_line(turn: &RunningTurn, doing: Option<&str>) -> StyledLine {
+    let what = match &turn.waits {
+        TurnWait::Interrupting => "Stopping.".to_owned(),
+        TurnWait::Tool(tool) => format!("Running {tool}. Escape to interrupt."),
+        TurnWait::Retry { attempt, of, .. } => format!("Retrying, attempt {attempt} of {of}."),
+        TurnWait::Compacting => "Compacting the conversation. Escape to interrupt.".to_owned(),
+        TurnWait::Model | TurnWait::Thinking | TurnWait::Writing | TurnWait::Permission => {
+            "Working. Escape to interrupt.".to_owned()
         }
-    }
-
-    pub(super) fn ring_bell(&mut self) {
-        if self.has_screen_reader() {
-            self.effects.push(AppEffect::Mark(ScreenReaderMark::Bell));
-        }
-    }
-
-    pub(super) fn ring_bell_after(&mut self, took: Duration) {
-        if took > LONG_CALL {
-            self.ring_bell();
-        }
-    }
-
-    pub(super) fn mark(&mut self, mark: ScreenReaderMark) {
-        if self.has_screen_reader() {
-            self.effects.push(AppEffect::Mark(mark));
-        }
-    }
-
-    /// Announces a changed mode and deleted text, which would not be read out otherwise.
-    pub(super) fn announce_change(&mut self, mode_before: PermissionMode, text_before: Option<&str>) {
-        if !self.has_screen_reader() {
-            return;
-        }
-        if self.session.mode != mode_before {
-            let text = format!("mode: {}", self.session.mode.as_str());
-            self.continue_block(vec![StyledLine::plain(text)]);
-        }
-        let gone = text_before.and_then(|before| screen_reader::deleted(before, self.editor.text()));
-        if let Some(gone) = gone.filter(|gone| !gone.is_empty()) {
-            let text = screen_reader::announce_deleted(gone);
-            self.hint(text, Duration::from_secs(2));
-        }
-    }
-
-    pub(super) fn screen_reader_view(&self) -> LiveFrame {
-        let mut lines: Vec<StyledLine> = Vec::new();
-        if let Some(turn) = self.turn.as_ref().filter(|_| self.dialogs.is_empty()) {
-            let doing = self.hook_statuses.last().map(|(_, text)| text.as_str());
-            let what = match &turn.waits {
-                TurnWait::Interrupting => "Stopping.".to_owned(),
-                TurnWait::Tool(tool) => format!("Running {tool}. Escape to interrupt."),
-                TurnWait::Retry { attempt, of, .. } => format!("Retrying, attempt {attempt} of {of}."),
-                TurnWait::Compacting => "Compacting the conversation. Escape to interrupt.".to_owned(),
-                TurnWait::Model | TurnWait::Thinking | TurnWait::Writing | TurnWait::Permission => {
-                    "Working. Escape to interrupt.".to_owned()
-                }
-            };
-            lines.push(StyledLine::plain(doing.map_or(what, str::to_owned)));
-        }
-        let queued = self.queue_rows();
-        lines.extend(queued.iter().map(|row| StyledLine::plain(format!("queued: {}", screen_reader::plain(row)))));
-        let (rows, caret) = self.screen_reader_bottom();
-        let offset = lines.len();
-        lines.extend(rows);
-        let over = lines.len().saturating_sub(self.size.rows);
-        lines.drain(..over);
-        let caret = Caret { row: (caret.row + offset).saturating_sub(over), ..caret };
-        LiveFrame { lines, caret: Some(caret) }
-    }
-
-    /// A question, or the prompt with its suggestions.
-    fn screen_reader_bottom(&self) -> (Vec<StyledLine>, Caret) {
-        if self.dialogs.front().is_some() || self.has_panel() || self.onboarding.is_some() || self.search.is_some() {
-            let (rows, caret) = self.bottom();
-            return self.screen_reader_question(&rows, caret);
-        }
-        let mut lines = Vec::new();
-        if let Some((hint, _)) = &self.hint {
-            lines.push(StyledLine::plain(hint.clone()));
-        }
-        if let Some(menu) = &self.menu {
-            lines.extend(screen_reader_menu(menu));
-        }
-        let (rows, (row, column)) = self.prompt_rows();
-        let caret = Caret { row: lines.len() + row, column: column + 2 };
-        lines.extend(rows.into_iter().map(|row| StyledLine::plain(row.text())));
-        (lines, caret)
-    }
-
-    fn screen_reader_question(&self, rows: &[StyledLine], caret: Option<Caret>) -> (Vec<StyledLine>, Caret) {
-        let asks = self.dialogs.front().is_some_and(|dialog| dialog.questions.is_none() && dialog.form.is_none());
-        let typed = caret.and_then(|caret| rows.get(caret.row)).map(StyledLine::text);
-        let mut lines =
-            screen_reader::labelled_lines(if asks { SpeakerLabel::Permission } else { SpeakerLabel::None }, rows);
-        if let (Some(caret), Some(typed)) = (caret, typed) {
-            let row = lines.iter().position(|line| typed.contains(line.text().trim())).unwrap_or(lines.len() - 1);
-            return (lines, Caret { row, ..caret });
-        }
-        let prompt = if asks { "Enter selection (y/n or a number): " } else { "Enter selection: " };
-        lines.push(StyledLine::plain(prompt));
-        let caret = Caret { row: lines.len() - 1, column: text::width(prompt) };
-        (lines, caret)
-    }
+    };
+    StyledLine::plain(doing.map_or(what, str::to_owned))
 }
 
-fn screen_reader_menu(menu: &Menu) -> Vec<StyledLine> {
-    let window = menu.window();
-    let rows = menu.items.iter().enumerate().skip(window.start).take(window.len());
-    let row = |(index, item): (usize, &super::menu::MenuItem)| {
-        let chosen = if index == menu.chosen { "selected: " } else { "" };
-        let note = if item.note.is_empty() { String::new() } else { format!(", {}", item.note) };
-        StyledLine::plain(format!("{}. {chosen}{}{note}", index + 1, item.text))
+pub fn queued_lines(rows: &[StyledLine]) -> impl Iterator<Item = StyledLine> {
+    rows.iter().map(|row| StyledLine::plain(format!("queued: {}", screen_reader::plain(row))))
+}
+
+/// The last `room` rows of both parts; the caret belongs to the second one.
+pub fn frame(mut lines: Vec<StyledLine>, bottom: Vec<StyledLine>, caret: Caret, room: usize) -> LiveFrame {
+    let offset = lines.len();
+    lines.extend(bottom);
+    let over = lines.len().saturating_sub(room);
+    lines.drain(..over);
+    let caret = Caret { row: (caret.row + offset).saturating_sub(over), ..caret };
+    LiveFrame { lines, caret: Some(caret) }
+}
+
+/// The prompt, after a hint and what is otherwise drawn below it.
+pub fn prompt(
+    hint: Option<&str>,
+    below: &[StyledLine],
+    (rows, (row, column)): (Vec<StyledLine>, (usize, usize)),
+) -> (Vec<StyledLine>, Caret) {
+    let mut lines: Vec<StyledLine> = hint.map(StyledLine::plain).into_iter().collect();
+    lines.extend(below.iter().map(|row| StyledLine::plain(row.text())));
+    let caret = Caret { row: lines.len() + row, column: column + 2 };
+    lines.extend(rows.into_iter().map(|row| StyledLine::plain(row.text())));
+    (lines, caret)
+}
+
+/// A layer in place of the prompt. Without a caret, a last row says what can be typed.
+pub fn question(speaker: SpeakerLabel, rows: &[StyledLine], caret: Option<Caret>) -> (Vec<StyledLine>, Caret) {
+    let typed = caret.and_then(|caret| rows.get(caret.row)).map(StyledLine::text);
+    let mut lines = screen_reader::labelled_lines(speaker, rows);
+    if let (Some(caret), Some(typed)) = (caret, typed) {
+        let row = lines.iter().position(|line| typed.contains(line.text().trim())).unwrap_or(lines.len() - 1);
+        return (lines, Caret { row, ..caret });
+    }
+    let prompt = match speaker {
+        SpeakerLabel::Permission => "Enter selection (y/n or a number): ",
+        _ => "Enter selection: ",
     };
-    rows.map(row).collect()
+    lines.push(StyledLine::plain(prompt));
+    let caret = Caret { row: lines.len() - 1, column: text::width(prompt) };
+    (lines, caret)
 }

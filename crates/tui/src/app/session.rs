@@ -15,8 +15,8 @@ pub struct CommandSummary {
 }
 
 impl From<wire::control::SlashCommand> for CommandSummary {
-    fn from(told: wire::control::SlashCommand) -> Self {
-        let wire::control::SlashCommand { name, description, argument_hint, aliases, builtin } = told;
+    fn from(command: wire::control::SlashCommand) -> Self {
+        let wire::control::SlashCommand { name, description, argument_hint, aliases, builtin } = command;
         Self { name, description, argument_hint, aliases, builtin }
     }
 }

@@ -1,66 +1,56 @@
-//! Switching between conversations: the session picker, and what changes in the interface with the session.
+//! Opening and leaving conversations: questions before a start, the session picker, and what changes in the interface
+//! with the session.
 
+use super::confirm::ConfirmDialog;
+use super::layers::LayerRank;
 use super::session::SessionDisplay;
 use super::{App, AppEffect};
-use crate::picker::{PickerOutcome, PickerRequest, PickerUpdate, SessionPicker};
+use crate::picker::{PickerRequest, PickerUpdate, SessionPicker};
+use engine::preflight::PreflightQuestion;
 use std::time::Duration;
 use terminal::editor::Submission;
-use terminal::keys::KeyPress;
 use terminal::theme::ThemeToken;
 
 impl App {
-    /// Opens the picker with `query` typed into its search.
-    pub fn open_picker(&mut self, query: &str) {
-        self.menu = None;
-        self.picker = Some(SessionPicker::new(query, self.session.id.clone()));
-        self.send_picker_requests();
+    /// Asks a question that must be answered before a session starts.
+    pub fn ask_before_start(&mut self, question: PreflightQuestion) {
+        self.open_confirm(ConfirmDialog::before_start(question, self.now));
     }
 
-    fn send_picker_requests(&mut self) {
-        let requests = self.picker.as_mut().map(SessionPicker::take_requests).unwrap_or_default();
+    /// Exits, or asks first when background tasks would be stopped.
+    pub(super) fn request_exit(&mut self) {
+        if self.session.background.is_empty() {
+            self.effects.push(AppEffect::Exit);
+        } else {
+            self.open_confirm(ConfirmDialog::leave(self.now));
+        }
+    }
+
+    fn open_confirm(&mut self, dialog: ConfirmDialog) {
+        if let Some(lines) = dialog.long_text(self.session.background.len()) {
+            self.print_block(lines);
+        }
+        self.open_layer(dialog);
+    }
+
+    /// Opens the picker with `query` typed into its search.
+    pub fn open_picker(&mut self, query: &str) {
+        self.show_menu(None);
+        self.close_layer::<SessionPicker>();
+        let mut picker = SessionPicker::new(query, self.session.id.clone());
+        let requests = picker.take_requests();
+        self.open_layer(picker);
         self.effects.extend(requests.into_iter().map(AppEffect::Picker));
     }
 
-    /// Whether the picker consumed the key.
-    pub(super) fn picker_key(&mut self, key: KeyPress) -> bool {
-        if key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l') {
-            return false;
+    pub(super) fn update_picker(&mut self, update: PickerUpdate) {
+        if let PickerUpdate::Earlier(messages) = update {
+            return self.transcript.prepend(&messages);
         }
-        let Some(picker) = &mut self.picker else { return false };
-        let chosen = match picker.key(key) {
-            PickerOutcome::Stays => {
-                self.send_picker_requests();
-                return true;
-            }
-            PickerOutcome::Cancelled => None,
-            PickerOutcome::Chosen(session) if self.session.id.as_ref() == Some(&session.id) => {
-                self.hint("This conversation is open already", Duration::from_secs(4));
-                None
-            }
-            PickerOutcome::Chosen(session) => Some(session),
-        };
-        self.picker = None;
-        // A question of the engine that waited behind the picker becomes visible only now.
-        self.after_dialog();
-        self.effects.push(AppEffect::Chosen(chosen));
-        true
-    }
-
-    /// Whether the picker consumed the paste.
-    pub(super) fn picker_paste(&mut self, text: &str) -> bool {
-        let Some(picker) = &mut self.picker else { return false };
-        picker.paste(text);
-        self.send_picker_requests();
-        true
-    }
-
-    pub(super) fn update_picker(&mut self, news: PickerUpdate) {
-        if let PickerUpdate::Earlier(said) = news {
-            return self.transcript.prepend(&said);
-        }
-        if let Some(picker) = &mut self.picker {
-            picker.apply_update(news);
-            self.send_picker_requests();
+        if let Some(picker) = self.layers.find_mut::<SessionPicker>() {
+            picker.apply_update(update);
+            let requests = picker.take_requests();
+            self.effects.extend(requests.into_iter().map(AppEffect::Picker));
         }
     }
 
@@ -99,7 +89,7 @@ impl App {
     pub fn replace_session(&mut self, session: SessionDisplay) {
         self.transcript.clear();
         self.todos.clear();
-        self.dialogs.clear();
+        self.dismiss(LayerRank::Question);
         self.is_ready = false;
         self.has_earlier_messages = false;
         self.session = session;

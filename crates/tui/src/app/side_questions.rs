@@ -1,14 +1,16 @@
 //! `/btw`: side questions. They are asked immediately, also while a turn runs, and shown in a panel with the earlier
 //! ones. They are not printed and not kept after the session.
 
-use super::panel::{Panel, PanelBody, PanelSubject, PendingResponse, TextPage};
+use super::layers::effects::LayerEffect;
+use super::layers::{LayerRank, LayerView};
+use super::panel::{Panel, PanelContent, PanelFrame};
 use super::spinner::faint;
-use super::{App, AppEffect};
+use super::{App, AppEffect, PendingResponse};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::time::Duration;
 use terminal::keys::{KeyCode, KeyPress};
-use terminal::markdown;
+use terminal::markdown::{self, MarkdownOptions};
 use terminal::style::StyledLine;
 use terminal::theme::ThemeToken;
 use wire::control::{HostRequest, SideQuestion};
@@ -34,6 +36,60 @@ struct SideExchange {
     answer: Option<Result<String, String>>,
 }
 
+impl SideQuestionLog {
+    fn frame(&self, options: &MarkdownOptions<'_>) -> PanelFrame {
+        let title = match self.exchanges.len() {
+            0 | 1 => "On the side".to_owned(),
+            all => format!("On the side ({} of {all})", self.current + 1),
+        };
+        let lines = self.exchanges.get(self.current).map(|known| known.lines(options)).unwrap_or_default();
+        PanelFrame::page(title, lines).keys(KEYS)
+    }
+}
+
+impl SideExchange {
+    fn lines(&self, options: &MarkdownOptions<'_>) -> Vec<StyledLine> {
+        let theme = options.theme;
+        let question = terminal::text::clean(&self.question);
+        let mut lines: Vec<StyledLine> = question.lines().map(|line| faint(format!("> {line}"), theme)).collect();
+        lines.push(StyledLine::new());
+        match &self.answer {
+            None => lines.push(faint("  …", theme)),
+            Some(Ok(answer)) => lines.extend(markdown::render(answer, options)),
+            Some(Err(why)) => lines.push(StyledLine::styled(terminal::text::clean(why), theme.fg(ThemeToken::Error))),
+        }
+        lines
+    }
+}
+
+/// What can be done with the exchange that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SideQuestionAction {
+    Earlier,
+    Later,
+    Copy,
+    Fork,
+    Forget,
+}
+
+/// The panel of side questions.
+#[derive(Debug)]
+struct SideQuestionPage;
+
+impl PanelContent for SideQuestionPage {
+    fn key(&mut self, key: KeyPress, _: Option<usize>, _: &LayerView<'_>) -> Vec<LayerEffect> {
+        let action = match (key.code, key.text()) {
+            (KeyCode::Left, _) => SideQuestionAction::Earlier,
+            (KeyCode::Right, _) => SideQuestionAction::Later,
+            (_, Some('c')) => SideQuestionAction::Copy,
+            (_, Some('f')) => SideQuestionAction::Fork,
+            (_, Some('x')) => SideQuestionAction::Forget,
+            _ => return Vec::new(),
+        };
+        vec![LayerEffect::SideQuestion(action)]
+    }
+}
+
 impl App {
     /// Asks a side question; an empty `question` shows the earlier ones.
     pub(super) fn open_side_question(&mut self, question: &str) {
@@ -45,8 +101,8 @@ impl App {
             self.ask_side_question(question);
         }
         self.side_questions.current = self.side_questions.exchanges.len() - 1;
-        let panel = self.side_question_panel();
-        self.open_panel(panel);
+        let frame = self.side_questions.frame(&self.markdown_options());
+        self.open_panel(frame.with(SideQuestionPage));
     }
 
     fn ask_side_question(&mut self, question: &str) {
@@ -58,7 +114,7 @@ impl App {
         }
         asides.exchanges.push_back(SideExchange { number, question: question.to_owned(), answer: None });
         let request = HostRequest::SideQuestion(SideQuestion { question: question.to_owned() });
-        self.request(request, PendingResponse::Aside(number));
+        self.request(request, PendingResponse::SideQuestion(number));
     }
 
     pub(super) fn side_question_arrived(&mut self, number: u64, outcome: Result<Value, String>) {
@@ -71,22 +127,20 @@ impl App {
         }
     }
 
-    /// Handles the keys of the panel that do not scroll.
-    pub(super) fn side_question_key(&mut self, key: KeyPress) {
-        let asides = &mut self.side_questions;
-        match (key.code, key.text()) {
-            (KeyCode::Left, _) => asides.current = asides.current.saturating_sub(1),
-            (KeyCode::Right, _) => asides.current = (asides.current + 1).min(asides.exchanges.len().saturating_sub(1)),
-            (_, Some('c')) => return self.copy_side_question(),
-            (_, Some('f')) => return self.fork_side_question(),
-            (_, Some('x')) => {
-                asides.exchanges.remove(asides.current);
-                asides.current = asides.current.min(asides.exchanges.len().saturating_sub(1));
-                if asides.exchanges.is_empty() {
-                    return self.close_panels();
+    pub(super) fn side_question_action(&mut self, action: SideQuestionAction) {
+        let log = &mut self.side_questions;
+        match action {
+            SideQuestionAction::Earlier => log.current = log.current.saturating_sub(1),
+            SideQuestionAction::Later => log.current = (log.current + 1).min(log.exchanges.len().saturating_sub(1)),
+            SideQuestionAction::Copy => return self.copy_side_question(),
+            SideQuestionAction::Fork => return self.fork_side_question(),
+            SideQuestionAction::Forget => {
+                log.exchanges.remove(log.current);
+                log.current = log.current.min(log.exchanges.len().saturating_sub(1));
+                if log.exchanges.is_empty() {
+                    return self.dismiss(LayerRank::Panel);
                 }
             }
-            _ => return,
         }
         self.refresh_side_question();
     }
@@ -111,7 +165,7 @@ impl App {
         };
         match self.session.id.clone() {
             Some(session) if self.transcript.reply(1).is_some() => {
-                self.close_panels();
+                self.dismiss(LayerRank::Panel);
                 self.effects.push(AppEffect::Fork { session, prompt: question });
             }
             Some(_) | None => self.hint("There is no conversation to copy yet", Duration::from_secs(4)),
@@ -120,38 +174,9 @@ impl App {
 
     /// Updates the panel and scrolls it to the top.
     fn refresh_side_question(&mut self) {
-        let renewed = self.side_question_panel();
-        if let Some(panel) = self.panels.iter_mut().find(|panel| matches!(panel.subject, PanelSubject::Aside)) {
-            *panel = renewed;
+        let frame = self.side_questions.frame(&self.markdown_options());
+        if let Some(panel) = self.layers.all_mut::<Panel>().find(|panel| panel.is_about::<SideQuestionPage>()) {
+            panel.show(frame);
         }
-    }
-
-    fn side_question_panel(&self) -> Panel {
-        let asides = &self.side_questions;
-        let title = match asides.exchanges.len() {
-            0 | 1 => "On the side".to_owned(),
-            all => format!("On the side ({} of {all})", asides.current + 1),
-        };
-        let lines =
-            asides.exchanges.get(asides.current).map(|known| self.side_question_lines(known)).unwrap_or_default();
-        Panel {
-            title,
-            keys: KEYS.into(),
-            body: PanelBody::Page(TextPage { lines, top: 0 }),
-            subject: PanelSubject::Aside,
-        }
-    }
-
-    fn side_question_lines(&self, exchange: &SideExchange) -> Vec<StyledLine> {
-        let theme = &self.preferences.theme;
-        let question = terminal::text::clean(&exchange.question);
-        let mut lines: Vec<StyledLine> = question.lines().map(|line| faint(format!("> {line}"), theme)).collect();
-        lines.push(StyledLine::new());
-        match &exchange.answer {
-            None => lines.push(faint("  …", theme)),
-            Some(Ok(answer)) => lines.extend(markdown::render(answer, &self.markdown_options())),
-            Some(Err(why)) => lines.push(StyledLine::styled(terminal::text::clean(why), theme.fg(ThemeToken::Error))),
-        }
-        lines
     }
 }

@@ -2,13 +2,11 @@
 //! short delay, so that a burst of changes causes one request; a new request cancels the pending one. Without a
 //! configured command nothing is requested, except at the end of a turn, when one may have been configured.
 
-use super::{App, AppEffect};
 use crate::status_line;
 use serde_json::Value;
 use std::time::Duration;
 use terminal::editor::vim::VimMode;
 use terminal::style::{StyledLine, TextStyle};
-use wire::control::{HostRequest, StatusLine};
 use wire::mode::PermissionMode;
 
 const DEBOUNCE: Duration = Duration::from_millis(300);
@@ -16,8 +14,8 @@ const DEBOUNCE: Duration = Duration::from_millis(300);
 /// What the status line depends on besides the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusInputs {
-    mode: PermissionMode,
-    vim: Option<VimMode>,
+    pub mode: PermissionMode,
+    pub vim: Option<VimMode>,
 }
 
 #[derive(Debug, Default)]
@@ -63,42 +61,35 @@ impl StatusLineState {
         };
         self.rows.iter().map(row).collect()
     }
-}
 
-impl App {
-    pub(super) fn status_inputs(&self) -> StatusInputs {
-        StatusInputs { mode: self.session.mode, vim: self.vim.as_ref().map(terminal::editor::vim::Vim::mode) }
+    /// Whether the request is due; it is then no longer scheduled.
+    pub fn take_due(&mut self, now: Duration) -> bool {
+        self.due.take_if(|due| *due <= now).is_some()
     }
 
-    /// Sends the request when it is due.
-    pub(super) fn request_status(&mut self) {
-        if self.status.due.take_if(|due| *due <= self.now).is_none() {
-            return;
-        }
-        if let Some(before) = self.status.request_id.take() {
-            self.effects.push(AppEffect::Withdraw(before));
-        }
-        let vim = self.vim.as_ref().map(|vim| vim.mode().name().to_owned());
-        let (columns, rows) = (self.size.columns as u64, self.size.rows as u64);
-        let request = HostRequest::StatusLine(StatusLine { columns, rows, vim });
-        self.status.request_id = Some(self.send_control_request(request));
+    /// Takes the id of the pending request.
+    pub fn take_request(&mut self) -> Option<String> {
+        self.request_id.take()
+    }
+
+    pub fn record_request(&mut self, id: String) {
+        self.request_id = Some(id);
     }
 
     /// Applies the output of the command; `false` when `request_id` is another request.
-    pub(super) fn receive_status(&mut self, request_id: &str, body: &Value) -> bool {
-        let status = &mut self.status;
-        if status.request_id.take_if(|asked| asked == request_id).is_none() {
+    pub fn receive(&mut self, request_id: &str, body: &Value, now: Duration) -> bool {
+        if self.request_id.take_if(|asked| asked == request_id).is_none() {
             return false;
         }
         let number = |name: &str| body.get(name).and_then(Value::as_u64);
         let flag = |name: &str| body.get(name).and_then(Value::as_bool) == Some(true);
-        status.is_configured = flag("configured");
-        status.rows = body.get("output").and_then(Value::as_str).map(status_line::rows).unwrap_or_default();
-        status.padding = number("padding").map_or(0, |columns| columns.min(40) as usize);
-        status.hides_vim = status.is_configured && flag("hideVimModeIndicator");
-        status.refresh = number("refreshIntervalMs").map(Duration::from_millis);
-        if let (Some(interval), None) = (status.refresh, status.due) {
-            status.due = Some(self.now + interval);
+        self.is_configured = flag("configured");
+        self.rows = body.get("output").and_then(Value::as_str).map(status_line::rows).unwrap_or_default();
+        self.padding = number("padding").map_or(0, |columns| columns.min(40) as usize);
+        self.hides_vim = self.is_configured && flag("hideVimModeIndicator");
+        self.refresh = number("refreshIntervalMs").map(Duration::from_millis);
+        if let (Some(interval), None) = (self.refresh, self.due) {
+            self.due = Some(now + interval);
         }
         true
     }

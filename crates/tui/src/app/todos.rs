@@ -53,8 +53,8 @@ pub fn apply_task_call(todos: &mut Vec<TodoRow>, tool: &str, input: &Value, outc
             }
         }
         "TaskCreate" => {
-            let told = outcome.detail.pointer("/task/id").and_then(Value::as_str);
-            let Some(id) = told.or_else(|| id_in(&outcome.text)) else { return false };
+            let known = outcome.detail.pointer("/task/id").and_then(Value::as_str);
+            let Some(id) = known.or_else(|| id_in(&outcome.text)) else { return false };
             let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
             todos.retain(|todo| todo.id != id);
             let (content, active_form) = (text("subject"), text("activeForm"));
@@ -149,8 +149,8 @@ mod tests {
         let outcome = |text: &str, detail: Value| CallOutcome { text: text.into(), is_error: false, detail };
         let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         let create = json(r#"{"subject": "Build", "description": "d", "activeForm": "Building"}"#);
-        let told = outcome("", json(r#"{"task": {"id": "1", "subject": "Build"}}"#));
-        assert!(apply_task_call(&mut todos, "TaskCreate", &create, &told));
+        let created = outcome("", json(r#"{"task": {"id": "1", "subject": "Build"}}"#));
+        assert!(apply_task_call(&mut todos, "TaskCreate", &create, &created));
         // For a resumed conversation only the text of the result is known.
         let resumed = outcome("Task #2 created successfully: Test", Value::Null);
         assert!(apply_task_call(&mut todos, "TaskCreate", &json(r#"{"subject": "Test"}"#), &resumed));

@@ -92,15 +92,15 @@ impl TranscriptView {
     }
 
     /// Adds the messages before the first prompt that is present. If there are too many, the oldest are dropped.
-    pub fn prepend(&mut self, said: &[(Speaker, String)]) {
+    pub fn prepend(&mut self, messages: &[(Speaker, String)]) {
         let first =
             self.entries.iter().find(|entry| entry.kind == TranscriptItemKind::Prompt).map(|entry| entry.text.clone());
         let known = |(speaker, text): &(Speaker, String)| {
             *speaker == Speaker::User && first.as_deref() == Some(text::clean(text).as_str())
         };
-        let end = said.iter().rposition(known).unwrap_or(0);
+        let end = messages.iter().rposition(known).unwrap_or(0);
         let later = std::mem::take(self);
-        for (speaker, text) in &said[..end] {
+        for (speaker, text) in &messages[..end] {
             let kind = match speaker {
                 Speaker::User => TranscriptItemKind::Prompt,
                 Speaker::Assistant => TranscriptItemKind::Reply,

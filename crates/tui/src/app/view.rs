@@ -1,19 +1,13 @@
 //! The frame of the live region: streaming text, running calls, todos, queued messages, the prompt or a dialog, and the
 //! footer. It is built from the bottom up, so that the prompt is always visible and the rest gets the remaining rows.
 
-use super::menu::{Menu, SuggestionKind};
-use super::spinner::faint;
-use super::{App, Overlay, todos};
-use terminal::editor::layout::EditorLayout;
+use super::dialog::Dialog;
+use super::layers::{LayerRank, LayerRows};
+use super::prompt_view::{Footer, border_token, prompt_rows, rule};
+use super::{App, screen_reader, todos};
 use terminal::keys::bindings::KeyAction;
-use terminal::style::{StyledLine, TextStyle};
+use terminal::style::StyledLine;
 use terminal::surface::{Caret, LiveFrame};
-use terminal::text;
-use terminal::theme::ThemeToken;
-use wire::mode::PermissionMode;
-
-/// The minimum for the number of prompt rows that can be shown.
-const PROMPT_ROWS: usize = 3;
 
 impl App {
     /// The live region below the finished lines.
@@ -50,18 +44,7 @@ impl App {
 
     /// The frame that covers the whole screen; `None` when nothing does.
     pub fn cover(&self) -> Option<LiveFrame> {
-        match &self.overlay {
-            Some(Overlay::Transcript(pager)) => Some(self.pager_frame(pager)),
-            Some(Overlay::Help) | None => None,
-        }
-    }
-
-    pub(super) fn editor_columns(&self) -> usize {
-        self.size.columns.saturating_sub(2).max(1)
-    }
-
-    pub(super) fn rule(&self, token: ThemeToken) -> StyledLine {
-        StyledLine::styled("─".repeat(self.size.columns), self.preferences.theme.fg(token))
+        self.layers.cover(&self.layer_view())
     }
 
     /// Everything above the prompt, in at most `room` rows.
@@ -77,10 +60,10 @@ impl App {
         if self.shows_todos && self.is_busy() {
             lower.extend(todos::rows(&self.todos, theme));
         }
-        lower.extend(self.queue_rows());
+        lower.extend(self.queue.rows(theme, &self.preferences.bindings));
         lower.drain(..lower.len().saturating_sub(room));
         let room = room - lower.len();
-        let waits = |id: &str| self.dialogs.iter().any(|dialog| dialog.request.tool_use_id == id);
+        let waits = |id: &str| self.layers.all::<Dialog>().any(|dialog| dialog.request.tool_use_id == id);
         let agent = |call: &str| self.agents.row_of_call(call, self.now);
         let mut calls = self.calls.rows(self.now, theme, waits, agent);
         if !calls.is_empty() {
@@ -101,232 +84,76 @@ impl App {
         lines
     }
 
-    /// The prompt or a dialog, and the rows below it.
-    pub(super) fn bottom(&self) -> (Vec<StyledLine>, Option<Caret>) {
-        if let Some(gate) = &self.confirm {
-            let background = self.session.background.len();
-            return gate.rows(background, &self.preferences.theme, self.size.columns);
-        }
-        if let Some(picker) = &self.picker {
-            return picker.rows(&self.preferences.theme, self.size);
-        }
-        if let Some(dialog) = self.dialogs.front() {
-            let (rows, caret) = dialog.rows(&super::dialog::DialogArea {
-                session: &self.session,
-                theme: &self.preferences.theme,
-                columns: self.size.columns,
-                rows: self.size.rows,
-                waiting: self.dialogs.len() - 1,
-            });
-            return (rows, caret.map(|(row, column)| Caret { row, column }));
-        }
-        if let Some(rows) = self.panel_rows() {
-            return rows;
-        }
-        if let Some(open) = &self.onboarding {
-            return open.rows(&self.preferences.theme, self.size.columns);
-        }
-        if let Some(search) = &self.search {
-            return self.search_rows(search);
-        }
-        let token = self.border();
-        let mut lines = vec![self.rule(token)];
-        let (rows, (row, column)) = self.prompt_rows();
+    /// The prompt or a layer in its place, and the rows below it.
+    fn bottom(&self) -> (Vec<StyledLine>, Option<Caret>) {
+        let below = match self.layers.rows(&self.layer_view()) {
+            Some((_, LayerRows::InPlaceOfPrompt(rows, caret))) => return (rows, caret),
+            Some((_, LayerRows::BelowPrompt(rows))) => rows,
+            Some((_, LayerRows::WholeScreen(_))) | None => self.below_prompt(),
+        };
+        let theme = &self.preferences.theme;
+        let border = rule(theme, self.size.columns, border_token(self.prompt.editor.text(), self.session.mode));
+        let mut lines = vec![border.clone()];
+        let (rows, (row, column)) = prompt_rows(&self.prompt.editor, self.size, theme);
         let caret = Caret { row: lines.len() + row, column: column + 2 };
         lines.extend(rows);
-        lines.push(self.rule(token));
-        match (&self.menu, &self.overlay) {
-            (Some(menu), _) => lines.extend(self.menu_rows(menu)),
-            (None, Some(Overlay::Help)) => lines.extend(self.help_rows()),
-            (None, Some(Overlay::Transcript(_)) | None) => {
-                let status = self.status.rows(self.size.columns);
-                let footer = self.footer();
-                if status.is_empty() || !footer.text().trim().is_empty() {
-                    lines.extend(status);
-                    lines.push(footer);
-                } else {
-                    lines.extend(status);
-                }
-                lines.extend(self.agent_rows());
-            }
-        }
+        lines.push(border);
+        lines.extend(below);
         (lines, Some(caret))
     }
 
-    fn border(&self) -> ThemeToken {
-        if self.editor.text().starts_with('!') {
-            return ThemeToken::BashBorder;
+    /// The status line of the user, the footer and running agents.
+    fn below_prompt(&self) -> Vec<StyledLine> {
+        let mut lines = self.status.rows(self.size.columns);
+        let footer = self.footer().line(&self.preferences.theme, self.size.columns);
+        if lines.is_empty() || !footer.text().trim().is_empty() {
+            lines.push(footer);
         }
-        match self.session.mode {
-            PermissionMode::Default | PermissionMode::DontAsk => ThemeToken::PromptBorder,
-            PermissionMode::AcceptEdits | PermissionMode::Auto => ThemeToken::AutoAccept,
-            PermissionMode::Plan => ThemeToken::PlanMode,
-            PermissionMode::BypassPermissions => ThemeToken::Error,
+        lines.extend(self.agent_rows());
+        lines
+    }
+
+    /// Rows of agents whose call is not shown above.
+    pub(super) fn agent_rows(&self) -> Vec<StyledLine> {
+        self.agents.rows(&self.calls, self.now, &self.preferences.theme, self.size.columns)
+    }
+
+    fn footer(&self) -> Footer<'_> {
+        // The user's status line replaces some facts.
+        let has_status_line = self.status.is_configured;
+        Footer {
+            hint: self.hint.as_ref().map(|(text, _)| text.as_str()),
+            border: border_token(self.prompt.editor.text(), self.session.mode),
+            mode: self.session.mode,
+            mode_keys: self.preferences.bindings.keys_of(KeyAction::CycleMode).unwrap_or_default(),
+            offers_help: self.prompt.editor.is_empty() && !self.is_busy() && !has_status_line,
+            vim: self.prompt.vim_mode().filter(|_| !self.status.hides_vim),
+            background_tasks: self.session.background.len(),
+            context_left: self.session.context_left().filter(|_| !has_status_line),
+            cost_usd: Some(self.session.cost_usd).filter(|_| !has_status_line),
         }
     }
 
-    /// The visible rows of the prompt, and the position of the caret in them.
-    pub(super) fn prompt_rows(&self) -> (Vec<StyledLine>, (usize, usize)) {
-        let theme = &self.preferences.theme;
-        let text = self.editor.text();
-        let layout = EditorLayout::new(text, self.editor_columns());
-        let (row, column) = layout.position(text, self.editor.cursor());
-        let limit = (self.size.rows / 2).max(PROMPT_ROWS);
-        let start = row.saturating_sub(limit - 1).min(layout.rows.len().saturating_sub(limit));
-        let end = (start + limit).min(layout.rows.len());
-        let mut lines = Vec::with_capacity(end - start);
-        for (index, range) in layout.rows[start..end].iter().enumerate() {
-            let mark = if start + index == 0 { "> " } else { "  " };
-            let mut line = StyledLine::styled(mark, theme.fg(ThemeToken::Inactive));
-            self.push_prompt_text(&mut line, range.clone());
-            lines.push(line);
-        }
-        (lines, (row - start, column))
+    fn screen_reader_view(&self) -> LiveFrame {
+        let turn = self.turn.as_ref().filter(|_| !self.layers.has(LayerRank::Question));
+        let doing = self.hook_statuses.last().map(|(_, text)| text.as_str());
+        let mut lines: Vec<StyledLine> = turn.map(|turn| screen_reader::turn_line(turn, doing)).into_iter().collect();
+        let queued = self.queue.rows(&self.preferences.theme, &self.preferences.bindings);
+        lines.extend(screen_reader::queued_lines(&queued));
+        let (rows, caret) = self.screen_reader_bottom();
+        screen_reader::frame(lines, rows, caret, self.size.rows)
     }
 
-    /// Adds a part of the prompt with chips and a leading command coloured.
-    fn push_prompt_text(&self, line: &mut StyledLine, range: std::ops::Range<usize>) {
-        let text = self.editor.text();
-        let chips = self.editor.chips.find(text);
-        let style = self.preferences.theme.fg(ThemeToken::Suggestion);
-        let mut at = range.start;
-        for (chip, _) in &chips {
-            let (from, to) = (chip.start.max(at), chip.end.min(range.end));
-            if from < to {
-                line.push(&text[at..from], TextStyle::PLAIN);
-                line.push(&text[from..to], style);
-                at = to;
+    /// A question, or the prompt with what belongs to it.
+    fn screen_reader_bottom(&self) -> (Vec<StyledLine>, Caret) {
+        let below = match self.layers.rows(&self.layer_view()) {
+            Some((layer, LayerRows::InPlaceOfPrompt(rows, caret))) => {
+                return screen_reader::question(layer.speaker(), &rows, caret);
             }
-        }
-        line.push(&text[at..range.end], TextStyle::PLAIN);
-    }
-
-    fn search_rows(&self, search: &super::prompt_history::HistorySearch) -> (Vec<StyledLine>, Option<Caret>) {
-        let theme = &self.preferences.theme;
-        let mut lines = vec![self.rule(ThemeToken::Suggestion)];
-        let shown = match search.text(&self.prompt_history) {
-            Some(text) => text::clean(text),
-            None if search.query.is_empty() => String::new(),
-            None => "(nothing found)".into(),
+            Some((_, LayerRows::BelowPrompt(rows))) => rows,
+            Some((_, LayerRows::WholeScreen(_))) | None => Vec::new(),
         };
-        let limit = (self.size.rows / 2).max(PROMPT_ROWS);
-        let rows = terminal::style::lines_of(&shown, TextStyle::PLAIN);
-        lines.extend(rows.iter().flat_map(|line| line.wrapped(self.size.columns, 0)).take(limit));
-        lines.push(self.rule(ThemeToken::Suggestion));
-        let label = "search prompts: ";
-        let query = text::clean(&search.query);
-        let column = text::width(label) + text::width(&query);
-        lines.push(StyledLine::styled(label, theme.fg(ThemeToken::Inactive)).and(query, TextStyle::PLAIN));
-        let caret = Caret { row: lines.len() - 1, column };
-        lines.push(faint("ctrl+r next · enter send · tab take · ctrl+c back", theme));
-        (lines, Some(caret))
-    }
-
-    fn menu_rows(&self, menu: &Menu) -> Vec<StyledLine> {
-        let theme = &self.preferences.theme;
-        let window = menu.window();
-        let widest = menu.items[window.clone()].iter().map(|item| text::width(&item.text)).max().unwrap_or(0);
-        let widest = widest.min(self.size.columns / 2).max(8);
-        let row = |(index, item): (usize, &super::menu::MenuItem)| {
-            let style =
-                if index == menu.chosen { theme.fg(ThemeToken::Suggestion) } else { theme.fg(ThemeToken::Inactive) };
-            match menu.kind {
-                SuggestionKind::File => StyledLine::styled(format!("  {}", item.text.trim_start_matches('@')), style),
-                SuggestionKind::Command => {
-                    let name = text::truncate(&item.text, widest);
-                    let pad = widest - text::width(&name);
-                    StyledLine::styled(format!("  {name}{}  {}", " ".repeat(pad), item.note), style)
-                        .truncated(self.size.columns)
-                }
-            }
-        };
-        menu.items.iter().enumerate().skip(window.start).take(window.len()).map(row).collect()
-    }
-
-    /// The keys that work here, as currently bound.
-    fn help_rows(&self) -> Vec<StyledLine> {
-        use terminal::keys::bindings::KeyContext;
-        let theme = &self.preferences.theme;
-        let mut rows = vec![faint(
-            "/ commands · @ files · ! shell · ↑ earlier prompts · ← agents · /keybindings for all keys",
-            theme,
-        )];
-        let here =
-            |action: &&KeyAction| matches!(action.context(), KeyContext::Global | KeyContext::Chat | KeyContext::Task);
-        let entry = |action: &KeyAction| {
-            let keys = self.preferences.bindings.keys_of(*action)?;
-            Some(format!("{keys:<14} {}", action.help()))
-        };
-        let entries: Vec<String> = KeyAction::ALL.iter().filter(here).filter_map(entry).collect();
-        let columns = if self.size.columns >= 100 { 2 } else { 1 };
-        let height = entries.len().div_ceil(columns);
-        for index in 0..height {
-            let right = entries.get(height + index).filter(|_| columns > 1).map_or("", String::as_str);
-            rows.push(
-                faint(format!("{:<50}{right}", entries[index]).trim_end().to_owned(), theme)
-                    .truncated(self.size.columns),
-            );
-        }
-        rows
-    }
-
-    /// Left: a hint or the mode; right: the number of background tasks, context and cost.
-    fn footer(&self) -> StyledLine {
-        let theme = &self.preferences.theme;
-        let left = match (&self.hint, mode_text(self.session.mode)) {
-            (Some((text, _)), _) => StyledLine::styled(text.clone(), theme.fg(ThemeToken::Warning)),
-            (None, Some(text)) => {
-                let cycle = self.preferences.bindings.keys_of(KeyAction::CycleMode).unwrap_or_default();
-                StyledLine::styled(text, theme.fg(self.border()))
-                    .and(format!(" ({cycle} to cycle)"), theme.fg(ThemeToken::Inactive))
-            }
-            (None, None) if self.editor.is_empty() && !self.is_busy() && !self.status.is_configured => {
-                faint("? for shortcuts", theme)
-            }
-            (None, None) => StyledLine::new(),
-        };
-        let left = match &self.vim {
-            Some(vim) if self.hint.is_none() && !self.status.hides_vim => {
-                let mut line = faint(format!("-- {} -- ", vim.mode().name()), theme);
-                line.append(left);
-                line
-            }
-            Some(_) | None => left,
-        };
-        let mut facts = Vec::new();
-        match self.session.background.len() {
-            0 => {}
-            1 => facts.push("1 background task".to_owned()),
-            n => facts.push(format!("{n} background tasks")),
-        }
-        // The user's status line replaces these.
-        let own = self.status.is_configured;
-        if let Some(left) = self.session.context_left().filter(|left| *left < 60 && !own) {
-            facts.push(format!("{left}% context left"));
-        }
-        if self.session.cost_usd >= 0.005 && !own {
-            facts.push(format!("${:.2}", self.session.cost_usd));
-        }
-        let right = facts.join(" · ");
-        let gap = self.size.columns.saturating_sub(2 + left.width() + text::width(&right) + 1);
-        let mut line = StyledLine::plain("  ");
-        line.append(left);
-        if gap > 0 && !right.is_empty() {
-            line.push(" ".repeat(gap), TextStyle::PLAIN);
-            line.push(right, theme.fg(ThemeToken::Inactive));
-        }
-        line
-    }
-}
-
-/// The text for a mode in the footer; `None` for the default mode.
-fn mode_text(mode: PermissionMode) -> Option<&'static str> {
-    match mode {
-        PermissionMode::Default => None,
-        PermissionMode::AcceptEdits => Some("⏵⏵ accept edits on"),
-        PermissionMode::Plan => Some("⏸ plan mode on"),
-        PermissionMode::Auto => Some("⏵⏵ auto mode on"),
-        PermissionMode::DontAsk => Some("⏵⏵ don't ask on"),
-        PermissionMode::BypassPermissions => Some("⏵⏵ bypass permissions on"),
+        let hint = self.hint.as_ref().map(|(text, _)| text.as_str());
+        screen_reader::prompt(hint, &below, prompt_rows(&self.prompt.editor, self.size, &self.preferences.theme))
     }
 }

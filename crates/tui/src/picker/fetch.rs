@@ -52,8 +52,8 @@ impl PickerFetcher {
             }
             PickerRequest::Preview(path) => {
                 tokio::task::spawn_blocking(move || {
-                    let said = query::preview(&path, PREVIEW_MESSAGES);
-                    send_update(&sender, PickerUpdate::Preview { path, said });
+                    let messages = query::preview(&path, PREVIEW_MESSAGES);
+                    send_update(&sender, PickerUpdate::Preview { path, messages });
                 });
             }
             PickerRequest::Rename { path, name } => {
@@ -65,8 +65,8 @@ impl PickerFetcher {
             PickerRequest::Earlier(id) => {
                 tokio::task::spawn_blocking(move || {
                     let path = query::transcript(&env, &cwd, &id);
-                    let said = path.map(|path| query::preview(&path, EARLIER_MESSAGES)).unwrap_or_default();
-                    send_update(&sender, PickerUpdate::Earlier(said));
+                    let messages = path.map(|path| query::preview(&path, EARLIER_MESSAGES)).unwrap_or_default();
+                    send_update(&sender, PickerUpdate::Earlier(messages));
                 });
             }
             PickerRequest::Nothing => {
@@ -94,8 +94,8 @@ fn cancel_previous(over: &mut Arc<AtomicBool>) -> Arc<AtomicBool> {
     Arc::clone(over)
 }
 
-fn send_update(sender: &mpsc::Sender<AppInput>, news: PickerUpdate) -> bool {
-    sender.blocking_send(AppInput::Picker(news)).is_ok()
+fn send_update(sender: &mpsc::Sender<AppInput>, update: PickerUpdate) -> bool {
+    sender.blocking_send(AppInput::Picker(update)).is_ok()
 }
 
 fn list(
@@ -132,16 +132,16 @@ fn search(
 ) {
     if let Some(needle) = SearchQuery::new(query) {
         let catalogue = SessionCatalogue::open(env, cwd, scope);
-        let mut told = 0;
+        let mut count = 0;
         let wanted = SearchRequest { needle: &needle, per_session: 1, cancelled: over };
         query::search(&catalogue.rows, wanted, &mut |mut found| {
             let info = catalogue.info(&found.row).filter(|info| !info.archived);
             let (Some(session), Some(hit)) = (info, found.hits.pop()) else { return ControlFlow::Continue(()) };
-            told += 1;
+            count += 1;
             let session = Box::new(session);
-            let went =
+            let is_received =
                 send_update(sender, PickerUpdate::Hit { round, session, snippet: hit.snippet, place: hit.place });
-            if went && told < MAX_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if is_received && count < MAX_HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }
     send_update(sender, PickerUpdate::Searched { round });

@@ -118,21 +118,21 @@ impl PickerList {
         let words: Vec<&str> = self.query.split_whitespace().collect();
         let on_branch = |entry: &PickerEntry| !self.only_branch || entry.info.branch == self.branch;
         let mut named: Vec<usize> = Vec::new();
-        let mut said: Vec<usize> = Vec::new();
+        let mut found_in_content: Vec<usize> = Vec::new();
         for (at, entry) in self.entries.iter().enumerate().filter(|(_, entry)| on_branch(entry)) {
             if words.iter().all(|word| entry.key.contains(word)) {
                 named.push(at);
             } else if entry.hit.is_some() {
-                said.push(at);
+                found_in_content.push(at);
             }
         }
         let newest = |at: &usize| std::cmp::Reverse(self.entries[*at].info.modified_at);
         named.sort_by_key(newest);
-        said.sort_by_key(newest);
+        found_in_content.sort_by_key(newest);
         self.shown = if words.is_empty() {
             self.grouped(&named)
         } else {
-            named.into_iter().chain(said).map(|at| (at, ForkRelation::Alone)).collect()
+            named.into_iter().chain(found_in_content).map(|at| (at, ForkRelation::Alone)).collect()
         };
     }
 

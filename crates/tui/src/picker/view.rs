@@ -23,7 +23,7 @@ const KEYS: [(&str, u8); 7] = [
 ];
 
 impl SessionPicker {
-    pub fn rows(&self, theme: &Theme, size: TerminalSize) -> (Vec<StyledLine>, Option<Caret>) {
+    pub fn drawn_rows(&self, theme: &Theme, size: TerminalSize) -> (Vec<StyledLine>, Option<Caret>) {
         let columns = size.columns;
         let faint = theme.fg(ThemeToken::Inactive);
         let mut rows = Vec::new();
@@ -113,11 +113,11 @@ impl SessionPicker {
         let faint = theme.fg(ThemeToken::Inactive);
         let Some(row) = self.list.row(self.chosen) else { return Vec::new() };
         let head = title_row(&row, "", TextStyle::PLAIN.bold(), columns);
-        let Some(said) = self.preview.as_ref().and_then(|preview| preview.messages.as_ref()) else {
+        let Some(messages) = self.preview.as_ref().and_then(|preview| preview.messages.as_ref()) else {
             return vec![head, StyledLine::styled("reading…", faint)];
         };
         let mut rows = Vec::new();
-        for (speaker, words) in said {
+        for (speaker, words) in messages {
             let (mark, style, limit) = match speaker {
                 Speaker::User => ("> ", TextStyle::PLAIN.bold(), 6),
                 Speaker::Assistant => ("● ", TextStyle::PLAIN, 12),

@@ -190,7 +190,7 @@ impl EffectRunner {
             | AppEffect::Moved { .. }
             | AppEffect::Entry(_)
             | AppEffect::ExternalEditor(_)
-            | AppEffect::Errand(_)
+            | AppEffect::RunPanelJob(_)
             | AppEffect::View(_)
             | AppEffect::SignIn(_)
             | AppEffect::Suspend

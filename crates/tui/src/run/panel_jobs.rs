@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 impl EffectRunner {
     /// The file that the job edits, which needs the terminal; `None` for other jobs.
-    pub(super) fn file_of(&self, errand: &PanelJob) -> Option<PathBuf> {
-        match errand {
+    pub(super) fn file_of(&self, job: &PanelJob) -> Option<PathBuf> {
+        match job {
             PanelJob::EditSettings(name) => screens::file(&self.boot, name).ok(),
             PanelJob::EditKeys => screens::key_file(&self.boot.env),
             PanelJob::EditFile(path) => Some(PathBuf::from(path)),
@@ -23,17 +23,17 @@ impl EffectRunner {
         }
     }
 
-    pub(super) fn run_panel_job(&self, errand: PanelJob) {
+    pub(super) fn run_panel_job(&self, job: PanelJob) {
         let (boot, doctor, sender) = (self.boot.clone(), self.doctor, self.sender());
-        if errand == PanelJob::Diff {
+        if job == PanelJob::Diff {
             tokio::spawn(async move {
-                let brought = PanelJobResult::Diff(screens::uncommitted(&boot).await);
-                sender.send(AppInput::Brought(brought)).await.ok();
+                let result = PanelJobResult::Diff(screens::uncommitted(&boot).await);
+                sender.send(AppInput::PanelJobDone(result)).await.ok();
             });
             return;
         }
         tokio::task::spawn_blocking(move || {
-            let brought = match errand {
+            let result = match job {
                 PanelJob::Settings => PanelJobResult::Settings(screens::settings(&boot)),
                 PanelJob::Change { file, key, value } => {
                     let outcome = screens::change(&boot, file, &key, value.clone());
@@ -47,7 +47,7 @@ impl EffectRunner {
                     PanelJobResult::Note(Err("There is no place for that file: set HOME".into()))
                 }
             };
-            sender.blocking_send(AppInput::Brought(brought)).ok();
+            sender.blocking_send(AppInput::PanelJobDone(result)).ok();
         });
     }
 }

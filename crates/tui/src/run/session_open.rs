@@ -96,7 +96,7 @@ impl SessionOpener {
         let (mut boot, answered) = (self.boot.clone(), self.answers.clone());
         let runtime = tokio::runtime::Handle::current();
         tokio::task::spawn_blocking(move || {
-            let came = match preflight::next_step(&mut boot, &answered) {
+            let outcome = match preflight::next_step(&mut boot, &answered) {
                 Ok(PreflightStep::Open) => {
                     let mut opened = boot.clone();
                     opened.options.approves_servers = true;
@@ -108,7 +108,7 @@ impl SessionOpener {
                 Ok(PreflightStep::Ask(question)) => Ok(OpenOutcome::Ask(question)),
                 Err(error) => Err(error),
             };
-            OpenResult { boot, outcome: came }
+            OpenResult { boot, outcome }
         })
     }
 }
@@ -126,39 +126,39 @@ impl TuiLoop {
     pub(super) async fn finish_open(
         &mut self,
         arrived: Result<OpenResult, StartError>,
-        door: &mut SessionOpener,
+        opener: &mut SessionOpener,
     ) -> Option<LoopEnd> {
         self.opening = None;
         self.needs_redraw = true;
         self.app.now = self.started_at.elapsed();
-        let came = arrived.and_then(|OpenResult { boot, outcome: came }| {
-            door.boot = boot;
-            came
+        let outcome = arrived.and_then(|OpenResult { boot, outcome }| {
+            opener.boot = boot;
+            outcome
         });
-        match came {
-            Ok(OpenOutcome::Session(commands, events)) => return self.attach_session(door, commands, events).await,
+        match outcome {
+            Ok(OpenOutcome::Session(commands, events)) => return self.attach_session(opener, commands, events).await,
             Ok(OpenOutcome::Pick(query)) => self.app.open_picker(&query),
             Ok(OpenOutcome::Ask(question)) => self.app.ask_before_start(question),
-            Err(error) => return self.report_open_failure(door, error.message),
+            Err(error) => return self.report_open_failure(opener, error.message),
         }
         self.update(AppInput::Tick).await
     }
 
     async fn attach_session(
         &mut self,
-        door: &mut SessionOpener,
+        opener: &mut SessionOpener,
         commands: CommandSender,
         events: EventReceiver,
     ) -> Option<LoopEnd> {
-        let is_move = door.previous_boot.take().is_some();
-        if let Some(before) = door.events.replace(events) {
+        let is_move = opener.previous_boot.take().is_some();
+        if let Some(before) = opener.events.replace(events) {
             self.effects.close(Command::Close).await;
             drain(before);
             if is_move {
-                self.app.replace_session(session_of(&door.boot));
+                self.app.replace_session(session_of(&opener.boot));
             }
         }
-        self.effects.relocate(&door.boot.cwd);
+        self.effects.relocate(&opener.boot.cwd);
         // Commands that were queued meanwhile are sent after `initialize`.
         self.app.initialize();
         let greeting = self.app.update(AppInput::Tick);
@@ -168,71 +168,71 @@ impl TuiLoop {
         end
     }
 
-    pub(super) async fn switch_session(&mut self, door: &mut SessionOpener, to: SessionSwitch) -> Option<LoopEnd> {
+    pub(super) async fn switch_session(&mut self, opener: &mut SessionOpener, to: SessionSwitch) -> Option<LoopEnd> {
         self.needs_redraw = true;
         match to {
             SessionSwitch::Again => {
                 // The previous session has had no turn yet, so nothing is lost.
                 self.effects.close(Command::Close).await;
-                door.events = None;
+                opener.events = None;
             }
             SessionSwitch::Stay => {
                 self.effects.stop_fetching();
                 // Without a session the interface ends.
-                return door.events.is_none().then_some(LoopEnd::Asked);
+                return opener.events.is_none().then_some(LoopEnd::Asked);
             }
             SessionSwitch::To(session) => {
                 self.effects.stop_fetching();
                 // Prompts typed from now on are for the other session.
                 self.app.is_ready = false;
-                door.previous_boot = Some(door.boot.clone());
-                door.answers = PreflightAnswers::default();
-                if std::mem::take(&mut door.is_copy) {
-                    door.boot.options.session = SessionChoice::New { id: None };
+                opener.previous_boot = Some(opener.boot.clone());
+                opener.answers = PreflightAnswers::default();
+                if std::mem::take(&mut opener.is_copy) {
+                    opener.boot.options.session = SessionChoice::New { id: None };
                 }
-                point_to_session(&mut door.boot, &session);
+                point_to_session(&mut opener.boot, &session);
             }
             SessionSwitch::Fork { session, prompt } => {
                 self.app.is_ready = false;
-                door.switch_to(SessionChoice::Resume { target: session, fork: Some(engine::ForkTarget::default()) });
-                door.is_copy = true;
+                opener.switch_to(SessionChoice::Resume { target: session, fork: Some(engine::ForkTarget::default()) });
+                opener.is_copy = true;
                 self.app.submit_first(&prompt);
             }
             SessionSwitch::Moved { session, cwd } => {
-                self.app.session.shown_cwd = super::short_home(&cwd, &door.boot.env);
+                self.app.session.shown_cwd = super::short_home(&cwd, &opener.boot.env);
                 self.effects.relocate(Path::new(&cwd));
-                if !door.follow_cwd(session, cwd) {
+                if !opener.follow_cwd(session, cwd) {
                     return None;
                 }
                 self.app.is_ready = false;
             }
-            SessionSwitch::Answered(StartAnswer::Declined) if door.events.is_none() => return Some(LoopEnd::Asked),
+            SessionSwitch::Answered(StartAnswer::Declined) if opener.events.is_none() => return Some(LoopEnd::Asked),
             SessionSwitch::Answered(StartAnswer::Declined) => {
-                return self.report_open_failure(door, "This conversation goes on.".into());
+                return self.report_open_failure(opener, "This conversation goes on.".into());
             }
             SessionSwitch::Answered(answer) => {
-                if let Err(why) = self.record(door, answer) {
+                if let Err(why) = self.record(opener, answer) {
                     // An answer that cannot be saved is not used.
-                    return self.report_open_failure(door, format!("The answer could not be recorded: {why}"));
+                    return self.report_open_failure(opener, format!("The answer could not be recorded: {why}"));
                 }
             }
         }
-        self.opening = Some(door.open());
+        self.opening = Some(opener.open());
         None
     }
 
-    fn record(&mut self, door: &mut SessionOpener, answer: StartAnswer) -> Result<(), String> {
+    fn record(&mut self, opener: &mut SessionOpener, answer: StartAnswer) -> Result<(), String> {
         match answer {
-            StartAnswer::Trusted(asked) => return preflight::trust(&mut door.boot, &asked),
-            StartAnswer::Bypassed => return preflight::accept_bypass(&door.boot),
+            StartAnswer::Trusted(asked) => return preflight::trust(&mut opener.boot, &asked),
+            StartAnswer::Bypassed => return preflight::accept_bypass(&opener.boot),
             StartAnswer::Server(server, Some(decision)) => {
-                door.answers.postponed_servers.push(server.name.clone());
-                return preflight::decide_server(&door.boot, &server, decision);
+                opener.answers.postponed_servers.push(server.name.clone());
+                return preflight::decide_server(&opener.boot, &server, decision);
             }
-            StartAnswer::Untrusted(asked) => return preflight::distrust(&mut door.boot, &asked),
-            StartAnswer::Server(server, None) => door.answers.postponed_servers.push(server.name),
+            StartAnswer::Untrusted(asked) => return preflight::distrust(&mut opener.boot, &asked),
+            StartAnswer::Server(server, None) => opener.answers.postponed_servers.push(server.name),
             StartAnswer::Summary(how) => {
-                door.answers.summary = true;
+                opener.answers.summary = true;
                 if how == SummaryChoice::FromSummary {
                     self.app.submit_first("/compact");
                 }
@@ -243,12 +243,12 @@ impl TuiLoop {
     }
 
     /// Continues with the previous session; without one the loop ends, and the reason stays on the screen.
-    fn report_open_failure(&mut self, door: &mut SessionOpener, why: String) -> Option<LoopEnd> {
-        let Some(before) = door.previous_boot.take().filter(|_| door.events.is_some()) else {
+    fn report_open_failure(&mut self, opener: &mut SessionOpener, why: String) -> Option<LoopEnd> {
+        let Some(before) = opener.previous_boot.take().filter(|_| opener.events.is_some()) else {
             self.app.update(AppInput::Gone(why));
             return Some(LoopEnd::NoSession);
         };
-        door.boot = before;
+        opener.boot = before;
         self.app.is_ready = true;
         self.app.note(&why, ThemeToken::Error);
         None

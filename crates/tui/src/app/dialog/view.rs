@@ -97,7 +97,7 @@ impl Dialog {
     }
 
     /// The dialog in at most `place.rows` rows, and the caret while a text is typed.
-    pub fn rows(&self, place: &DialogArea<'_>) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+    pub fn rows_in(&self, place: &DialogArea<'_>) -> (Vec<StyledLine>, Option<(usize, usize)>) {
         if let Some(questions) = &self.questions {
             return questions.rows(place);
         }

@@ -1,20 +1,24 @@
 //! Questions of the engine to the person, and its answers to requests of the terminal. Every question gets an answer.
 
-use crate::app::dialog::Dialog;
+use crate::app::dialog::{Dialog, PREVIEW_ROWS, PlanOffers, ToolPermissionRequest};
 use crate::app::form::ElicitationForm;
+use crate::app::layers::LayerRank;
 use crate::app::spinner::TurnWait;
-use crate::app::{App, AppEffect};
+use crate::app::{App, AppEffect, ExternalEdit, PendingResponse};
 use serde_json::Value;
 use std::time::Duration;
-use wire::control::{ControlResponse, HostQuestion, HostReply};
+use wire::control::{ControlResponse, HostQuestion, HostReply, HostRequest, ReadFile};
 use wire::mode::PermissionMode;
+
+/// Larger files are not read to show a change in context.
+const MAX_ORIGINAL_BYTES: u64 = 1 << 20;
 
 impl App {
     pub(super) fn handle_question(&mut self, id: String, question: HostQuestion) {
         match question {
             HostQuestion::CanUseTool(asked) => self.open_dialog(id, (*asked).into()),
             HostQuestion::Elicitation(asked) => {
-                self.dialogs.push_back(Dialog::of_form(id, ElicitationForm::new(asked), self.now));
+                self.open_layer(Dialog::of_form(id, ElicitationForm::new(asked), self.now));
             }
             // Nothing may wait for us for ever.
             other @ (HostQuestion::HookCallback(_) | HostQuestion::McpMessage(_) | HostQuestion::Unknown(_)) => {
@@ -33,16 +37,57 @@ impl App {
         }
     }
 
-    /// A dialog was closed: shows the next one, or what the turn waits for.
-    pub(in crate::app) fn after_dialog(&mut self) {
-        if let Some(next) = self.dialogs.front_mut() {
-            next.shown_at = self.now;
-            return;
+    fn open_dialog(&mut self, id: String, request: ToolPermissionRequest) {
+        let offers = PlanOffers { clears: self.preferences.clears_on_plan, bypasses: self.session.may_bypass };
+        let dialog = Dialog::new(id, request, self.now, offers);
+        self.print_held_calls();
+        // A preview longer than the dialog is printed above it. A file change is printed when it is made.
+        let is_change = dialog.is_file_change();
+        let preview = dialog.preview(&self.session, &self.preferences.theme, self.size.columns);
+        if preview.len() > PREVIEW_ROWS && !is_change {
+            self.print_block(preview);
         }
-        let running = self.calls.running().map(str::to_owned);
-        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.waits == TurnWait::Permission) {
-            turn.wait_for(running.map_or(TurnWait::Model, TurnWait::Tool));
+        if is_change && let Some(path) = dialog.request.input.get("file_path").and_then(Value::as_str) {
+            let request = ReadFile { path: path.to_owned(), max_bytes: Some(MAX_ORIGINAL_BYTES), encoding: None };
+            self.request(HostRequest::ReadFile(request), PendingResponse::OriginalFile(dialog.id.clone()));
         }
+        self.open_layer(dialog);
+    }
+
+    pub(super) fn withdraw_question(&mut self, id: &str) {
+        for layer in self.layers.ids(LayerRank::Question) {
+            if self.layers.get::<Dialog>(layer).is_some_and(|dialog| dialog.id == id) {
+                self.remove_layer(layer);
+            }
+        }
+    }
+
+    /// The file that a change is about, as it is now.
+    pub(in crate::app) fn receive_original_file(&mut self, id: &str, body: &Value) {
+        let is_whole = body.get("truncated").is_none() && body.get("lossy").is_none();
+        let text = body.get("contents").and_then(Value::as_str).filter(|_| is_whole);
+        if let (Some(text), Some(dialog)) = (text, self.dialog_mut(id)) {
+            dialog.original = Some(text.to_owned());
+        }
+    }
+
+    /// Applies the text from the external editor.
+    pub(in crate::app) fn apply_external_edit(&mut self, text: String) {
+        let now = self.now;
+        match self.external_edit.take() {
+            None => self.prompt.editor.set(text),
+            Some(ExternalEdit::Proposal(id)) => {
+                if let Some(dialog) = self.dialog_mut(&id) {
+                    dialog.edit(text);
+                    // Keys typed in the editor must not answer the question.
+                    dialog.shown_at = now;
+                }
+            }
+        }
+    }
+
+    fn dialog_mut(&mut self, id: &str) -> Option<&mut Dialog> {
+        self.layers.all_mut::<Dialog>().find(|dialog| dialog.id == id)
     }
 
     pub(super) fn receive_control_response(&mut self, response: ControlResponse) {
@@ -53,7 +98,7 @@ impl App {
             self.request_settings();
         }
         if let Some(what) = self.pending_responses.remove(&id) {
-            return self.receive_panel_response(what, response);
+            return self.receive_response(what, response);
         }
         let is_unsupported = response.is_unsupported();
         let body = &match response.into_result() {
@@ -64,8 +109,8 @@ impl App {
         };
         let id = id.as_str();
         if self.receive_recalled(id, body)
-            || self.receive_status(id, body)
-            || self.receive_agent_rows(id, body)
+            || self.status.receive(id, body, self.now)
+            || self.agents.receive(id, body, self.now)
             || self.receive_settings(id, body)
         {
             return;

@@ -1,10 +1,15 @@
 //! Pages to read: context usage as a grid, cost, status, uncommitted changes. All numbers come from the engine.
 
-use super::{Panel, PanelJob, PanelSubject, PendingResponse};
+use super::{
+    Panel, PanelContent, PanelFrame, PanelJob, PanelJobResult, PanelNews, PanelReaction, PanelSource, PlainPage,
+};
+use crate::app::layers::LayerView;
+use crate::app::session::SessionDisplay;
 use crate::app::spinner::{faint, short_count};
-use crate::app::{App, tools};
+use crate::app::tools;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use terminal::keys::bindings::{KeyAction, KeyBindings, KeyContext};
 use terminal::style::{StyledLine, TextStyle, lines_of};
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
@@ -36,173 +41,261 @@ const MARKS: [(ThemeToken, &str); 7] = [
     (ThemeToken::Success, "⛀"),
 ];
 
-impl App {
-    pub(in crate::app) fn open_context(&mut self) {
-        self.open_panel(Panel::waiting("Context", PanelSubject::Context));
-        self.request(HostRequest::GetContextUsage(GetContextUsage::default()), PendingResponse::Context);
+/// `/context`
+#[derive(Debug)]
+pub struct ContextPage;
+
+impl ContextPage {
+    pub fn panel() -> Panel {
+        PanelFrame::waiting("Context").with(Self)
+    }
+}
+
+impl PanelContent for ContextPage {
+    fn source(&self) -> Option<PanelSource> {
+        Some(PanelSource::Engine(HostRequest::GetContextUsage(GetContextUsage::default())))
     }
 
-    pub(super) fn context_arrived(&mut self, body: &Value) {
-        let categories =
-            body.get("categories").and_then(|all| Vec::<ContextUsageRow>::deserialize(all).ok()).unwrap_or_default();
-        let number = |name: &str| body.get(name).and_then(Value::as_u64).unwrap_or(0);
-        let (total, window) = (number("totalTokens"), number("maxTokens"));
-        let theme = &self.preferences.theme;
-        let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
-        let mut lines = vec![StyledLine::plain(format!(
-            "{} · {} of {} tokens ({}%)",
-            text::clean(model),
-            thousands(total),
-            thousands(window),
-            number("percentage")
-        ))];
-        lines.push(StyledLine::new());
-        lines.extend(grid(&categories, window, theme));
-        lines.push(StyledLine::new());
-        for (index, category) in categories.iter().enumerate() {
-            lines.push(legend(index, category, window, theme));
-        }
-        for (name, title) in [("memoryFiles", "Memory files"), ("mcpTools", "MCP tools"), ("agents", "Agents")] {
-            section(&mut lines, body.get(name), title, theme);
-        }
-        section(&mut lines, body.pointer("/skills/skillFrontmatter"), "Skills", theme);
-        if let Some(at) = body.get("autoCompactThreshold").and_then(Value::as_u64) {
-            lines.push(StyledLine::new());
-            lines.push(faint(
-                format!("Summarised by itself at about {} tokens; /compact does it now.", thousands(at)),
-                theme,
-            ));
-        }
-        self.fill(|subject| matches!(subject, PanelSubject::Context), lines);
-    }
-
-    pub(in crate::app) fn open_usage(&mut self) {
-        self.open_panel(Panel::waiting("Usage", PanelSubject::Usage));
-        self.request(HostRequest::GetUsage, PendingResponse::Usage);
-    }
-
-    pub(super) fn usage_arrived(&mut self, body: &Value) {
-        let session = body.get("session").unwrap_or(&Value::Null);
-        let seconds = |name: &str| session.get(name).and_then(Value::as_u64).unwrap_or(0) / 1000;
-        let time = |seconds: u64| crate::app::spinner::elapsed(std::time::Duration::from_secs(seconds));
-        let cost = session.get("total_cost_usd").and_then(Value::as_f64).unwrap_or(0.0);
-        let theme = &self.preferences.theme;
-        let models = session.get("model_usage").and_then(Value::as_object);
-        let unknown =
-            models.is_some_and(|all| all.values().any(|usage| usage.get("costBasis") == Some(&json!("unknown"))));
-        let mut lines = vec![
-            StyledLine::styled(format!("Total cost: ${cost:.4}"), TextStyle::PLAIN.bold()).and(
-                if unknown { " (without the models whose prices are not known)" } else { "" },
-                theme.fg(ThemeToken::Warning),
-            ),
-            StyledLine::plain(format!(
-                "Time: {} at the model, {} in all",
-                time(seconds("total_api_duration_ms")),
-                time(seconds("total_duration_ms"))
-            )),
-        ];
-        for (name, usage) in models.into_iter().flatten() {
-            let count = |field: &str| short_count(usage.get(field).and_then(Value::as_u64).unwrap_or(0));
-            let cost = match usage.get("costBasis").and_then(Value::as_str) {
-                Some("unknown") => "price not known".to_owned(),
-                _ => format!("${:.4}", usage.get("costUSD").and_then(Value::as_f64).unwrap_or(0.0)),
-            };
-            lines.push(StyledLine::new());
-            lines.push(
-                StyledLine::styled(text::clean(name), TextStyle::PLAIN.bold())
-                    .and(format!("  {cost}"), TextStyle::PLAIN),
-            );
-            lines.push(StyledLine::plain(format!(
-                "  {} input · {} output · {} cache read · {} cache write",
-                count("inputTokens"),
-                count("outputTokens"),
-                count("cacheReadInputTokens"),
-                count("cacheCreationInputTokens"),
-            )));
-        }
-        if models.is_none_or(serde_json::Map::is_empty) {
-            lines.push(StyledLine::plain("No model was used yet."));
-        }
-        lines.push(StyledLine::new());
-        lines.push(faint("Subscription limits are not known here: gimlet pays by key.", theme));
-        self.fill(|subject| matches!(subject, PanelSubject::Usage), lines);
-    }
-
-    pub(in crate::app) fn open_status(&mut self) {
-        self.open_panel(Panel::waiting("Status", PanelSubject::Status));
-        self.request(HostRequest::GetSettings, PendingResponse::Status);
-    }
-
-    pub(super) fn status_arrived(&mut self, body: &Value) {
-        let session = &self.session;
-        let theme = &self.preferences.theme;
-        let effort = body.pointer("/applied/effort").and_then(Value::as_str).unwrap_or("not chosen");
-        let model = body.pointer("/applied/model").and_then(Value::as_str).or(session.model.as_deref());
-        let mut rows = vec![
-            ("Version", wire::version::line()),
-            ("Session", session.id.clone().unwrap_or_else(|| "begins with the first message".into())),
-            ("Directory", session.cwd.clone()),
-            ("Model", model.unwrap_or("not known yet").to_owned()),
-            ("Effort", effort.to_owned()),
-            ("Mode", session.mode.as_str().to_owned()),
-            ("Credentials", session.account.clone()),
-            ("Output style", session.style.clone()),
-            ("Cost", format!("${:.4}", session.cost_usd)),
-        ];
-        for source in body.get("sources").and_then(Value::as_array).into_iter().flatten() {
-            let name = source.get("source").and_then(Value::as_str).unwrap_or_default();
-            let path = source.get("path").and_then(Value::as_str).unwrap_or("(command line)");
-            rows.push(("Settings", format!("{} · {path}", super::rules::place_name(name))));
-        }
-        let line = |(name, value): &(&str, String)| {
-            StyledLine::styled(format!("{name:<13} "), theme.fg(ThemeToken::Inactive))
-                .and(text::clean(value), TextStyle::PLAIN)
-        };
-        let mut lines: Vec<StyledLine> = rows.iter().filter(|(_, value)| !value.is_empty()).map(line).collect();
-        for error in body.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-            lines.push(StyledLine::styled(format!("Problem: {}", text::clean(error)), theme.fg(ThemeToken::Warning)));
-        }
-        self.fill(|subject| matches!(subject, PanelSubject::Status), lines);
-    }
-
-    pub(in crate::app) fn open_doctor(&mut self) {
-        self.open_panel(Panel::waiting("Doctor", PanelSubject::Doctor));
-        self.start_panel_job(PanelJob::Doctor);
-    }
-
-    pub(in crate::app) fn open_diff(&mut self) {
-        self.open_panel(Panel::waiting("Uncommitted changes", PanelSubject::Diff));
-        self.start_panel_job(PanelJob::Diff);
-    }
-
-    pub(super) fn diff_arrived(&mut self, diff: Result<String, String>) {
-        let lines = match diff {
-            Err(why) => plain(&why),
-            Ok(text) if text.trim().is_empty() => plain("Nothing is uncommitted here."),
-            Ok(text) => diff_lines(&text, &self.preferences.theme),
-        };
-        self.fill(|subject| matches!(subject, PanelSubject::Diff), lines);
-    }
-
-    /// `/keybindings`: every action with its keys.
-    pub(in crate::app) fn open_keys(&mut self) {
-        use terminal::keys::bindings::{KeyAction, KeyContext};
-        let mut lines = Vec::new();
-        for (context, name) in KeyContext::ALL {
-            let mut rows = Vec::new();
-            for action in KeyAction::ALL.iter().filter(|action| action.context() == context) {
-                let keys = self.preferences.bindings.all_keys_of(*action);
-                let keys = if keys.is_empty() { "(not bound)".to_owned() } else { keys.join(", ") };
-                let line = StyledLine::plain(format!("  {keys:<24} {}", action.help()));
-                rows.push(line.and(format!("  {}", action.name()), self.preferences.theme.fg(ThemeToken::Inactive)));
+    fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
+        match news {
+            PanelNews::Response(body) => {
+                PanelReaction::show(PanelFrame::page("Context", context_lines(body, &view.preferences.theme)))
             }
-            if !rows.is_empty() {
-                lines.push(StyledLine::styled(name, TextStyle::PLAIN.bold()));
-                lines.extend(rows);
-            }
+            _ => PanelReaction::Ignored,
         }
-        self.open_panel(Panel::page("Keys", lines, PanelSubject::Agents));
     }
+}
+
+fn context_lines(body: &Value, theme: &Theme) -> Vec<StyledLine> {
+    let categories =
+        body.get("categories").and_then(|all| Vec::<ContextUsageRow>::deserialize(all).ok()).unwrap_or_default();
+    let number = |name: &str| body.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let (total, window) = (number("totalTokens"), number("maxTokens"));
+    let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
+    let mut lines = vec![StyledLine::plain(format!(
+        "{} · {} of {} tokens ({}%)",
+        text::clean(model),
+        thousands(total),
+        thousands(window),
+        number("percentage")
+    ))];
+    lines.push(StyledLine::new());
+    lines.extend(grid(&categories, window, theme));
+    lines.push(StyledLine::new());
+    for (index, category) in categories.iter().enumerate() {
+        lines.push(legend(index, category, window, theme));
+    }
+    for (name, title) in [("memoryFiles", "Memory files"), ("mcpTools", "MCP tools"), ("agents", "Agents")] {
+        section(&mut lines, body.get(name), title, theme);
+    }
+    section(&mut lines, body.pointer("/skills/skillFrontmatter"), "Skills", theme);
+    if let Some(at) = body.get("autoCompactThreshold").and_then(Value::as_u64) {
+        lines.push(StyledLine::new());
+        lines.push(faint(
+            format!("Summarised by itself at about {} tokens; /compact does it now.", thousands(at)),
+            theme,
+        ));
+    }
+    lines
+}
+
+/// `/usage`
+#[derive(Debug)]
+pub struct UsagePage;
+
+impl UsagePage {
+    pub fn panel() -> Panel {
+        PanelFrame::waiting("Usage").with(Self)
+    }
+}
+
+impl PanelContent for UsagePage {
+    fn source(&self) -> Option<PanelSource> {
+        Some(PanelSource::Engine(HostRequest::GetUsage))
+    }
+
+    fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
+        match news {
+            PanelNews::Response(body) => {
+                PanelReaction::show(PanelFrame::page("Usage", usage_lines(body, &view.preferences.theme)))
+            }
+            _ => PanelReaction::Ignored,
+        }
+    }
+}
+
+fn usage_lines(body: &Value, theme: &Theme) -> Vec<StyledLine> {
+    let session = body.get("session").unwrap_or(&Value::Null);
+    let seconds = |name: &str| session.get(name).and_then(Value::as_u64).unwrap_or(0) / 1000;
+    let time = |seconds: u64| crate::app::spinner::elapsed(std::time::Duration::from_secs(seconds));
+    let cost = session.get("total_cost_usd").and_then(Value::as_f64).unwrap_or(0.0);
+    let models = session.get("model_usage").and_then(Value::as_object);
+    let unknown = models.is_some_and(|all| all.values().any(|usage| usage.get("costBasis") == Some(&json!("unknown"))));
+    let mut lines = vec![
+        StyledLine::styled(format!("Total cost: ${cost:.4}"), TextStyle::PLAIN.bold()).and(
+            if unknown { " (without the models whose prices are not known)" } else { "" },
+            theme.fg(ThemeToken::Warning),
+        ),
+        StyledLine::plain(format!(
+            "Time: {} at the model, {} in all",
+            time(seconds("total_api_duration_ms")),
+            time(seconds("total_duration_ms"))
+        )),
+    ];
+    for (name, usage) in models.into_iter().flatten() {
+        let count = |field: &str| short_count(usage.get(field).and_then(Value::as_u64).unwrap_or(0));
+        let cost = match usage.get("costBasis").and_then(Value::as_str) {
+            Some("unknown") => "price not known".to_owned(),
+            _ => format!("${:.4}", usage.get("costUSD").and_then(Value::as_f64).unwrap_or(0.0)),
+        };
+        lines.push(StyledLine::new());
+        lines.push(
+            StyledLine::styled(text::clean(name), TextStyle::PLAIN.bold()).and(format!("  {cost}"), TextStyle::PLAIN),
+        );
+        lines.push(StyledLine::plain(format!(
+            "  {} input · {} output · {} cache read · {} cache write",
+            count("inputTokens"),
+            count("outputTokens"),
+            count("cacheReadInputTokens"),
+            count("cacheCreationInputTokens"),
+        )));
+    }
+    if models.is_none_or(serde_json::Map::is_empty) {
+        lines.push(StyledLine::plain("No model was used yet."));
+    }
+    lines.push(StyledLine::new());
+    lines.push(faint("Subscription limits are not known here: gimlet pays by key.", theme));
+    lines
+}
+
+/// `/status`
+#[derive(Debug)]
+pub struct StatusPage;
+
+impl StatusPage {
+    pub fn panel() -> Panel {
+        PanelFrame::waiting("Status").with(Self)
+    }
+}
+
+impl PanelContent for StatusPage {
+    fn source(&self) -> Option<PanelSource> {
+        Some(PanelSource::Engine(HostRequest::GetSettings))
+    }
+
+    fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
+        match news {
+            PanelNews::Response(body) => {
+                let lines = status_lines(body, view.session, &view.preferences.theme);
+                PanelReaction::show(PanelFrame::page("Status", lines))
+            }
+            _ => PanelReaction::Ignored,
+        }
+    }
+}
+
+fn status_lines(body: &Value, session: &SessionDisplay, theme: &Theme) -> Vec<StyledLine> {
+    let effort = body.pointer("/applied/effort").and_then(Value::as_str).unwrap_or("not chosen");
+    let model = body.pointer("/applied/model").and_then(Value::as_str).or(session.model.as_deref());
+    let mut rows = vec![
+        ("Version", wire::version::line()),
+        ("Session", session.id.clone().unwrap_or_else(|| "begins with the first message".into())),
+        ("Directory", session.cwd.clone()),
+        ("Model", model.unwrap_or("not known yet").to_owned()),
+        ("Effort", effort.to_owned()),
+        ("Mode", session.mode.as_str().to_owned()),
+        ("Credentials", session.account.clone()),
+        ("Output style", session.style.clone()),
+        ("Cost", format!("${:.4}", session.cost_usd)),
+    ];
+    for source in body.get("sources").and_then(Value::as_array).into_iter().flatten() {
+        let name = source.get("source").and_then(Value::as_str).unwrap_or_default();
+        let path = source.get("path").and_then(Value::as_str).unwrap_or("(command line)");
+        rows.push(("Settings", format!("{} · {path}", super::rules::place_name(name))));
+    }
+    let line = |(name, value): &(&str, String)| {
+        StyledLine::styled(format!("{name:<13} "), theme.fg(ThemeToken::Inactive))
+            .and(text::clean(value), TextStyle::PLAIN)
+    };
+    let mut lines: Vec<StyledLine> = rows.iter().filter(|(_, value)| !value.is_empty()).map(line).collect();
+    for error in body.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        lines.push(StyledLine::styled(format!("Problem: {}", text::clean(error)), theme.fg(ThemeToken::Warning)));
+    }
+    lines
+}
+
+/// `/doctor`
+#[derive(Debug)]
+pub struct DoctorPage;
+
+impl DoctorPage {
+    pub fn panel() -> Panel {
+        PanelFrame::waiting("Doctor").with(Self)
+    }
+}
+
+impl PanelContent for DoctorPage {
+    fn source(&self) -> Option<PanelSource> {
+        Some(PanelSource::Job(PanelJob::Doctor))
+    }
+
+    fn receive(&mut self, news: &PanelNews, _: &LayerView<'_>) -> PanelReaction {
+        match news {
+            PanelNews::Job(PanelJobResult::Doctor(report)) => {
+                PanelReaction::show(PanelFrame::page("Doctor", plain(report)))
+            }
+            _ => PanelReaction::Ignored,
+        }
+    }
+}
+
+/// `/diff`
+#[derive(Debug)]
+pub struct DiffPage;
+
+impl DiffPage {
+    pub fn panel() -> Panel {
+        PanelFrame::waiting("Uncommitted changes").with(Self)
+    }
+}
+
+impl PanelContent for DiffPage {
+    fn source(&self) -> Option<PanelSource> {
+        Some(PanelSource::Job(PanelJob::Diff))
+    }
+
+    fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
+        match news {
+            PanelNews::Job(PanelJobResult::Diff(diff)) => {
+                let lines = match diff {
+                    Err(why) => plain(why),
+                    Ok(text) if text.trim().is_empty() => plain("Nothing is uncommitted here."),
+                    Ok(text) => diff_lines(text, &view.preferences.theme),
+                };
+                PanelReaction::show(PanelFrame::page("Uncommitted changes", lines))
+            }
+            _ => PanelReaction::Ignored,
+        }
+    }
+}
+
+/// `/keybindings`: every action with its keys.
+pub(in crate::app) fn key_page(bindings: &KeyBindings, theme: &Theme) -> Panel {
+    let mut lines = Vec::new();
+    for (context, name) in KeyContext::ALL {
+        let mut rows = Vec::new();
+        for action in KeyAction::ALL.iter().filter(|action| action.context() == context) {
+            let keys = bindings.all_keys_of(*action);
+            let keys = if keys.is_empty() { "(not bound)".to_owned() } else { keys.join(", ") };
+            let line = StyledLine::plain(format!("  {keys:<24} {}", action.help()));
+            rows.push(line.and(format!("  {}", action.name()), theme.fg(ThemeToken::Inactive)));
+        }
+        if !rows.is_empty() {
+            lines.push(StyledLine::styled(name, TextStyle::PLAIN.bold()));
+            lines.extend(rows);
+        }
+    }
+    PanelFrame::page("Keys", lines).with(PlainPage)
 }
 
 /// Ten rows of ten squares, one percent of the context window each.

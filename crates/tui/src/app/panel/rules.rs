@@ -1,17 +1,20 @@
 //! The permission rules that apply, with their sources; adding and removing rules. A change is sent to the engine,
 //! which applies it from the next call on and saves it in the chosen place.
 
-use super::{Panel, PanelSubject, PendingResponse};
-use crate::app::App;
+use super::{Panel, PanelContent, PanelFrame, PanelNews, PanelReaction, PanelSource};
+use crate::app::PendingResponse;
+use crate::app::layers::LayerView;
+use crate::app::layers::effects::LayerEffect;
 use crate::app::select::{SelectItem, TypingMode};
 use crate::app::spinner::faint;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use terminal::style::StyledLine;
-use terminal::theme::{Theme, ThemeToken};
+use terminal::theme::ThemeToken;
 use wire::control::{HostRequest, UpdatePermissions};
+use wire::mode::PermissionMode;
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct RuleRow {
     behavior: String,
     source: String,
@@ -20,11 +23,10 @@ pub struct RuleRow {
     editability: String,
 }
 
-/// A rule being added.
-#[derive(Clone, Debug, Default)]
-pub struct NewRule {
-    behaviour: &'static str,
-    text: String,
+impl RuleRow {
+    fn is_same(&self, other: &Self) -> bool {
+        self.rule == other.rule && self.behavior == other.behavior && self.source == other.source
+    }
 }
 
 const BEHAVIOURS: [(&str, &str); 3] =
@@ -37,11 +39,6 @@ const PLACES: [(&str, &str); 4] = [
     ("projectSettings", "this project, shared"),
     ("userSettings", "all your projects"),
 ];
-
-pub(super) fn examples(theme: &Theme) -> Vec<StyledLine> {
-    let text = "  Bash(npm run test *) · Edit(src/**) · Read(~/.ssh/**) · WebFetch(domain:example.com) · mcp__server";
-    vec![faint(text, theme)]
-}
 
 /// The name of a rule source, as shown.
 pub(in crate::app) fn place_name(source: &str) -> &str {
@@ -56,13 +53,18 @@ pub(in crate::app) fn place_name(source: &str) -> &str {
     }
 }
 
-impl App {
-    pub(in crate::app) fn open_rules(&mut self) {
-        self.open_panel(Panel::waiting("Permissions", PanelSubject::Rules(Vec::new())));
-        self.request(HostRequest::ListPermissionRules, PendingResponse::Rules);
+#[derive(Debug, Default)]
+pub struct RuleList {
+    title: String,
+    rules: Vec<RuleRow>,
+}
+
+impl RuleList {
+    pub fn panel() -> Panel {
+        PanelFrame::waiting("Permissions").with(Self::default())
     }
 
-    pub(super) fn rules_arrived(&mut self, body: &Value) {
+    fn read(body: &Value, mode: PermissionMode) -> Self {
         let state = body.get("state").unwrap_or(&Value::Null);
         let mut rules =
             state.get("rules").and_then(|rules| Vec::<RuleRow>::deserialize(rules).ok()).unwrap_or_default();
@@ -73,110 +75,143 @@ impl App {
             let behavior = DIRECTORY.to_owned();
             rules.push(RuleRow { behavior, source: text("source"), rule: text("path"), editability: "session".into() });
         }
-        let mut title = format!("Permissions · mode {} · {} rules", self.session.mode.as_str(), rules.len());
+        let mut title = format!("Permissions · mode {} · {} rules", mode.as_str(), rules.len());
         if state.get("managedOnly").and_then(Value::as_bool) == Some(true) {
             title.push_str(" · only the administrator's count");
         }
-        let panel = rule_list(title, rules);
-        self.fill_list(|subject| matches!(subject, PanelSubject::Rules(_)), panel);
+        Self { title, rules }
     }
 
-    pub(super) fn rule_chosen(&mut self, item: usize) {
-        let Some(PanelSubject::Rules(rules)) = self.panels.last().map(|panel| &panel.subject) else { return };
-        if item == 0 {
-            let items = BEHAVIOURS.iter().map(|(name, about)| SelectItem::new(*name, *about)).collect();
-            return self.open_panel(Panel::list("A new rule", items, TypingMode::Digits, PanelSubject::RuleBehaviour));
-        }
-        let Some(rule) = rules.get(item - 1).cloned() else { return };
-        if rule.editability == "readOnly" {
-            let from = place_name(&rule.source);
-            return self.note(
-                &format!("{} comes from the {from} and cannot be changed here.", rule.rule),
-                ThemeToken::Warning,
-            );
-        }
-        let title = format!("Remove {} {} ({})?", rule.behavior, rule.rule, place_name(&rule.source));
-        let items = vec![SelectItem::new("No, keep it", ""), SelectItem::new("Yes, remove it", "")];
-        self.open_panel(Panel::list(title, items, TypingMode::Digits, PanelSubject::RuleRemoval(rule)));
-    }
-
-    pub(super) fn rule_removed(&mut self, item: usize) {
-        let Some(Panel { subject: PanelSubject::RuleRemoval(rule), .. }) = self.panels.pop() else { return };
-        if item == 0 {
-            return;
-        }
-        self.update_rules("removeRules", &rule.behavior, &rule.rule, &rule.source);
-        self.with_rules(|rules| {
-            rules.retain(|known| {
-                !(known.rule == rule.rule && known.behavior == rule.behavior && known.source == rule.source)
-            });
-        });
-    }
-
-    pub(super) fn rule_behaviour(&mut self, item: usize) {
-        let Some((behaviour, _)) = BEHAVIOURS.get(item) else { return };
-        self.panels.pop();
-        let new = NewRule { behaviour, text: String::new() };
-        let panel = Panel::entry(format!("A new rule: {behaviour}"), "rule", "", PanelSubject::RuleText(new));
-        self.open_panel(panel);
-    }
-
-    pub(super) fn rule_written(&mut self, text: String) {
-        let Some(Panel { subject: PanelSubject::RuleText(new), .. }) = self.panels.pop() else { return };
-        let title = format!("Where shall {} {text} hold?", new.behaviour);
-        let items = PLACES.iter().map(|(_, about)| SelectItem::new(*about, "")).collect();
-        self.open_panel(Panel::list(
-            title,
-            items,
-            TypingMode::Digits,
-            PanelSubject::RulePlace(NewRule { text, ..new }),
-        ));
-    }
-
-    pub(super) fn rule_place(&mut self, item: usize) {
-        let Some(Panel { subject: PanelSubject::RulePlace(new), .. }) = self.panels.pop() else { return };
-        let Some((place, _)) = PLACES.get(item) else { return };
-        self.update_rules("addRules", new.behaviour, &new.text, place);
-        let rule = RuleRow {
-            behavior: new.behaviour.to_owned(),
-            source: (*place).to_owned(),
-            rule: new.text,
-            editability: "editable".into(),
-        };
-        self.with_rules(|rules| rules.insert(0, rule));
-    }
-
-    fn update_rules(&mut self, kind: &str, behaviour: &str, rule: &str, destination: &str) {
-        let (tool, content) = split(rule);
-        let update = match behaviour {
-            DIRECTORY => json!({"type": "removeDirectories", "directories": [rule], "destination": destination}),
-            _ => json!({
-                "type": kind, "behavior": behaviour, "destination": destination,
-                "rules": [{"toolName": tool, "ruleContent": content}],
-            }),
-        };
-        let updates = serde_json::from_value(update).into_iter().collect();
-        let done = if kind == "addRules" { "added" } else { "removed" };
-        let words = format!("{behaviour} {rule}: {done} ({}).", place_name(destination));
-        let request = HostRequest::UpdatePermissions(UpdatePermissions { updates });
-        self.request(request, PendingResponse::Done(words));
-    }
-
-    /// Changes the rules and updates the list.
-    fn with_rules(&mut self, change: impl FnOnce(&mut Vec<RuleRow>)) {
-        let Some(panel) = self.panels.last_mut() else { return };
-        let PanelSubject::Rules(rules) = &mut panel.subject else { return };
-        change(rules);
-        let filled = rule_list(panel.title.clone(), std::mem::take(rules));
-        self.fill_list(|subject| matches!(subject, PanelSubject::Rules(_)), filled);
+    fn frame(&self) -> PanelFrame {
+        let row =
+            |rule: &RuleRow| SelectItem::new(format!("{:<5} {}", rule.behavior, rule.rule), place_name(&rule.source));
+        let items = std::iter::once(SelectItem::new("Add a rule…", "")).chain(self.rules.iter().map(row)).collect();
+        PanelFrame::list(self.title.clone(), items, TypingMode::Filters).keys("enter to add or remove · esc to close")
     }
 }
 
-fn rule_list(title: String, rules: Vec<RuleRow>) -> Panel {
-    let row = |rule: &RuleRow| SelectItem::new(format!("{:<5} {}", rule.behavior, rule.rule), place_name(&rule.source));
-    let items = std::iter::once(SelectItem::new("Add a rule…", "")).chain(rules.iter().map(row)).collect();
-    Panel::list(title, items, TypingMode::Filters, PanelSubject::Rules(rules))
-        .keys("enter to add or remove · esc to close")
+impl PanelContent for RuleList {
+    fn source(&self) -> Option<PanelSource> {
+        Some(PanelSource::Engine(HostRequest::ListPermissionRules))
+    }
+
+    fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
+        match news {
+            PanelNews::Response(body) => *self = Self::read(body, view.session.mode),
+            PanelNews::RuleAdded(rule) => self.rules.insert(0, rule.clone()),
+            PanelNews::RuleRemoved(rule) => self.rules.retain(|known| !known.is_same(rule)),
+            _ => return PanelReaction::Ignored,
+        }
+        PanelReaction::show(self.frame())
+    }
+
+    fn choose(&mut self, item: usize, _: &LayerView<'_>) -> Vec<LayerEffect> {
+        let Some(at) = item.checked_sub(1) else {
+            let items = BEHAVIOURS.iter().map(|(name, about)| SelectItem::new(*name, *about)).collect();
+            let frame = PanelFrame::list("A new rule", items, TypingMode::Digits);
+            return vec![LayerEffect::OpenPanel(frame.with(RuleBehaviour))];
+        };
+        let Some(rule) = self.rules.get(at).cloned() else { return Vec::new() };
+        let from = place_name(&rule.source);
+        if rule.editability == "readOnly" {
+            let text = format!("{} comes from the {from} and cannot be changed here.", rule.rule);
+            return vec![LayerEffect::Note(text, ThemeToken::Warning)];
+        }
+        let title = format!("Remove {} {} ({from})?", rule.behavior, rule.rule);
+        let items = vec![SelectItem::new("No, keep it", ""), SelectItem::new("Yes, remove it", "")];
+        let frame = PanelFrame::list(title, items, TypingMode::Digits);
+        vec![LayerEffect::OpenPanel(frame.with(RuleRemoval { rule }))]
+    }
+}
+
+/// Whether a rule is removed.
+#[derive(Debug)]
+struct RuleRemoval {
+    rule: RuleRow,
+}
+
+impl PanelContent for RuleRemoval {
+    fn choose(&mut self, item: usize, _: &LayerView<'_>) -> Vec<LayerEffect> {
+        if item == 0 {
+            return vec![LayerEffect::Close];
+        }
+        let news = PanelNews::RuleRemoved(self.rule.clone());
+        vec![LayerEffect::Close, update("removeRules", &self.rule), LayerEffect::TellPanels(news)]
+    }
+}
+
+/// What a new rule does.
+#[derive(Debug)]
+struct RuleBehaviour;
+
+impl PanelContent for RuleBehaviour {
+    fn choose(&mut self, item: usize, _: &LayerView<'_>) -> Vec<LayerEffect> {
+        let Some((behaviour, _)) = BEHAVIOURS.get(item) else { return Vec::new() };
+        let frame = PanelFrame::entry(format!("A new rule: {behaviour}"), "rule", "");
+        vec![LayerEffect::Close, LayerEffect::OpenPanel(frame.with(RuleText { behaviour }))]
+    }
+}
+
+/// The text of a new rule.
+#[derive(Debug)]
+struct RuleText {
+    behaviour: &'static str,
+}
+
+impl PanelContent for RuleText {
+    fn submit(&mut self, text: &str, _: &LayerView<'_>) -> Vec<LayerEffect> {
+        let title = format!("Where shall {} {text} hold?", self.behaviour);
+        let items = PLACES.iter().map(|(_, about)| SelectItem::new(*about, "")).collect();
+        let frame = PanelFrame::list(title, items, TypingMode::Digits);
+        let place = RulePlace { behaviour: self.behaviour, text: text.to_owned() };
+        vec![LayerEffect::Close, LayerEffect::OpenPanel(frame.with(place))]
+    }
+
+    fn details(&self, _: Option<usize>, view: &LayerView<'_>) -> Vec<StyledLine> {
+        let text =
+            "  Bash(npm run test *) · Edit(src/**) · Read(~/.ssh/**) · WebFetch(domain:example.com) · mcp__server";
+        vec![faint(text, &view.preferences.theme)]
+    }
+}
+
+/// Where a new rule is saved.
+#[derive(Debug)]
+struct RulePlace {
+    behaviour: &'static str,
+    text: String,
+}
+
+impl PanelContent for RulePlace {
+    fn choose(&mut self, item: usize, _: &LayerView<'_>) -> Vec<LayerEffect> {
+        let mut effects = vec![LayerEffect::Close];
+        if let Some((place, _)) = PLACES.get(item) {
+            let rule = RuleRow {
+                behavior: self.behaviour.to_owned(),
+                source: (*place).to_owned(),
+                rule: std::mem::take(&mut self.text),
+                editability: "editable".into(),
+            };
+            effects.extend([update("addRules", &rule), LayerEffect::TellPanels(PanelNews::RuleAdded(rule))]);
+        }
+        effects
+    }
+}
+
+fn update(kind: &str, row: &RuleRow) -> LayerEffect {
+    let RuleRow { behavior, source: destination, rule, .. } = row;
+    let (tool, content) = split(rule);
+    let update = match behavior.as_str() {
+        DIRECTORY => json!({"type": "removeDirectories", "directories": [rule], "destination": destination}),
+        _ => json!({
+            "type": kind, "behavior": behavior, "destination": destination,
+            "rules": [{"toolName": tool, "ruleContent": content}],
+        }),
+    };
+    let updates = serde_json::from_value(update).into_iter().collect();
+    let done = if kind == "addRules" { "added" } else { "removed" };
+    let words = format!("{behavior} {rule}: {done} ({}).", place_name(destination));
+    let request = HostRequest::UpdatePermissions(UpdatePermissions { updates });
+    LayerEffect::Request(request, PendingResponse::Done(words))
 }
 
 /// Splits a rule such as `Bash(git *)` into tool name and content.

@@ -106,9 +106,9 @@ fn strip_tags(text: &str) -> &str {
 fn read_summary(outcome: &CallOutcome) -> String {
     // The result counts the empty line after a final line break as well.
     let over = u64::from(outcome.text_at("/file/content").ends_with('\n'));
-    let told = |pointer| outcome.number_at(pointer).map(|lines: u64| lines.saturating_sub(over));
-    let shown = told("/file/numLines").or_else(|| outcome.detail.is_null().then(|| lines_in(&outcome.text)));
-    match (outcome.text_at("/type"), shown, told("/file/totalLines")) {
+    let count = |pointer| outcome.number_at(pointer).map(|lines: u64| lines.saturating_sub(over));
+    let shown = count("/file/numLines").or_else(|| outcome.detail.is_null().then(|| lines_in(&outcome.text)));
+    match (outcome.text_at("/type"), shown, count("/file/totalLines")) {
         ("image", ..) => "an image".into(),
         ("pdf" | "parts", ..) => "a document".into(),
         (_, Some(lines), Some(all)) if lines < all => format!("{lines} of {}", counted(all as usize, "line")),

@@ -1,0 +1,55 @@
+//! Credentials: what is shown and asked when they are missing, stored or removed.
+
+use super::App;
+use super::onboarding::Onboarding;
+use terminal::theme::ThemeToken;
+use wire::control::HostRequest;
+
+/// How the engine names a stored key as a credential source.
+const STORED_KEY_SOURCE: &str = "/login managed key";
+
+impl App {
+    /// Applies a key stored during a conversation: the next request uses it, unless other credentials take precedence.
+    pub(super) fn receive_sign_in(&mut self, outcome: Result<String, String>) {
+        let place = match outcome {
+            Ok(place) => place,
+            Err(why) => return self.note(&why, ThemeToken::Error),
+        };
+        self.send_control_request(HostRequest::RenewCredentials);
+        let used = match self.session.account.as_str() {
+            "none" | "" | STORED_KEY_SOURCE => {
+                STORED_KEY_SOURCE.clone_into(&mut self.session.account);
+                "It is used from the next request on.".to_owned()
+            }
+            other => format!("This session goes on with {other}, which goes before it."),
+        };
+        self.note(&format!("The key is stored in {place}. {used}"), ThemeToken::Success);
+    }
+
+    pub(super) fn receive_sign_out(&mut self, outcome: Result<bool, String>) {
+        match outcome {
+            Ok(true) => {
+                self.send_control_request(HostRequest::RenewCredentials);
+                if self.session.account == STORED_KEY_SOURCE {
+                    "none".clone_into(&mut self.session.account);
+                }
+                self.note("The stored key is gone.", ThemeToken::Inactive);
+            }
+            Ok(false) => self.note("No key was stored.", ThemeToken::Inactive),
+            Err(why) => self.note(&why, ThemeToken::Error),
+        }
+    }
+
+    /// Opens the choice when the engine reports that it has no credentials.
+    pub(super) fn receive_account(&mut self, account: &serde_json::Value) {
+        let has = |name: &str| account.get(name).is_some_and(|value| !value.is_null());
+        if !has("apiKeySource") && !has("tokenSource") && !self.is_busy() {
+            self.open_onboarding(Onboarding::default());
+        }
+    }
+
+    pub(super) fn open_onboarding(&mut self, onboarding: Onboarding) {
+        self.close_layer::<Onboarding>();
+        self.open_layer(onboarding);
+    }
+}

@@ -1,0 +1,33 @@
+//! `/help`: the commands, to be written into the prompt.
+
+use super::{Panel, PanelContent, PanelFrame};
+use crate::app::layers::effects::LayerEffect;
+use crate::app::layers::{LayerRank, LayerView};
+use crate::app::select::{SelectItem, TypingMode};
+use crate::app::session::CommandSummary;
+
+#[derive(Debug)]
+pub struct CommandList {
+    names: Vec<String>,
+}
+
+impl CommandList {
+    pub fn panel(commands: &[CommandSummary]) -> Panel {
+        let item = |command: &CommandSummary| {
+            let hint =
+                if command.argument_hint.is_empty() { String::new() } else { format!(" {}", command.argument_hint) };
+            SelectItem::new(format!("/{}{hint}", command.name), command.description.clone())
+        };
+        let names = commands.iter().map(|command| command.name.clone()).collect();
+        PanelFrame::list("Commands", commands.iter().map(item).collect(), TypingMode::Filters)
+            .keys("type to search · enter to write it · ? on an empty prompt for keys · esc to close")
+            .with(Self { names })
+    }
+}
+
+impl PanelContent for CommandList {
+    fn choose(&mut self, item: usize, _: &LayerView<'_>) -> Vec<LayerEffect> {
+        let text = self.names.get(item).map(|name| format!("/{name} ")).unwrap_or_default();
+        vec![LayerEffect::Dismiss(LayerRank::Panel), LayerEffect::SetPrompt(text)]
+    }
+}

@@ -1,0 +1,47 @@
+//! Jobs that panels need done outside the interface, and their results.
+
+use serde_json::Value;
+
+/// Work outside the interface that a panel needs.
+#[derive(Debug, PartialEq)]
+pub enum PanelJob {
+    Settings,
+    Change {
+        file: &'static str,
+        key: String,
+        value: Option<Value>,
+    },
+    /// Edit the settings file of this name.
+    EditSettings(&'static str),
+    /// Edit the key bindings file.
+    EditKeys,
+    EditFile(String),
+    Themes,
+    Doctor,
+    Diff,
+    SignIn(String),
+    SignOut,
+}
+
+impl Eq for PanelJob {}
+
+/// The result of a panel job.
+#[derive(Debug)]
+pub enum PanelJobResult {
+    Settings(Result<Vec<engine::screens::SettingRow>, String>),
+    /// `outcome` is the path of the file, or why it was not changed.
+    Changed {
+        key: String,
+        value: Option<Value>,
+        outcome: Result<String, String>,
+    },
+    Themes(Vec<(String, String)>),
+    /// Where the key is stored now.
+    SignedIn(Result<String, String>),
+    /// Whether a stored key existed.
+    SignedOut(Result<bool, String>),
+    Doctor(String),
+    Diff(Result<String, String>),
+    /// A note to show.
+    Note(Result<String, String>),
+}
