@@ -24,6 +24,7 @@ mod mcp;
 mod mid_turn;
 mod mirror;
 mod models;
+mod names;
 mod notes;
 mod open;
 pub mod options;

@@ -1,8 +1,10 @@
 //! The decision: one order for every tool and mode. Refuses to guess: what is not resolved or not understood asks.
 
 mod command;
+mod directory_tracker;
 pub(crate) mod explain;
 mod facts;
+pub(crate) mod names;
 mod reading;
 mod removing;
 pub(crate) mod repository;

@@ -21,6 +21,7 @@ pub(crate) mod pattern;
 pub(crate) mod readers;
 pub(crate) mod reading;
 pub(crate) mod readonly;
+pub(crate) mod relaxed;
 pub(crate) mod removal;
 pub(crate) mod removal_targets;
 pub(crate) mod runners;

@@ -4,6 +4,7 @@
 use super::{Access, PathFacts, PermissionQuery, Policy, SessionDirectories};
 use crate::rule;
 use crate::shell::grammar;
+use crate::shell::script::ReadingStyle;
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
@@ -48,7 +49,7 @@ fn anchor_rule(text: &str) -> String {
 
 /// A line that cannot be read, or one whose words are made when it runs and might be what the rule is about.
 fn is_unknown(command: &str, content: Option<&str>) -> bool {
-    if grammar::parse(command).is_err() {
+    if grammar::parse(command, ReadingStyle::Strict).is_err() {
         return true;
     }
     let words = content.unwrap_or_default().trim_end_matches([':', '*']).split_whitespace().count();

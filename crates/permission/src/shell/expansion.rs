@@ -2,7 +2,8 @@
 //! refuses, and whatever text it carries (defaults, subscripts, patterns) is searched for commands.
 
 use super::grammar::GrammarReader;
-use super::script::{ShellWord, VariableUse};
+use super::relaxed;
+use super::script::{ReadingStyle, ShellWord, SubstitutedText, VariableUse};
 use super::suspects::ansi_c;
 use super::variables;
 use brush_parser::word::{
@@ -125,24 +126,27 @@ fn add(reader: &mut GrammarReader, piece: &WordPieceWithSource, out: &mut ShellW
         }
         WordPiece::ParameterExpansion(parameter) => {
             out.expands = true;
+            let shortened = relaxed::shortened_variable(parameter).filter(|_| reader.style == ReadingStyle::Relaxed);
             if let Some(name) = plain_variable(parameter) {
                 // The reader of the whole command decides whether its value matters there.
                 out.text.extend(["${", &name, "}"]);
                 out.variables.push(VariableUse { name, quoted: quoting == WordQuoting::Double });
+            } else if let Some(name) = shortened {
+                out.text.push_str("$()");
+                out.variables.push(VariableUse { name: name.to_owned(), quoted: quoting == WordQuoting::Double });
             } else {
                 reader.refuse("it has an expansion");
                 expanded(reader, parameter, out);
             }
         }
         WordPiece::CommandSubstitution(text) => {
-            out.expands = true;
-            out.text.push_str("$()");
-            reader.read_nested(text);
+            let command = reader.read_nested(text);
+            substitute(out, command, quoting);
         }
         WordPiece::BackquotedCommandSubstitution(text) => {
-            out.expands = true;
-            out.text.push_str("$()");
-            reader.read_nested(&text.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\"));
+            let text = text.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\");
+            let command = reader.read_nested(&text);
+            substitute(out, command, quoting);
         }
         WordPiece::EscapeSequence(text) => escape(text, out),
         WordPiece::ArithmeticExpression(expr) => {
@@ -153,6 +157,19 @@ fn add(reader: &mut GrammarReader, piece: &WordPieceWithSource, out: &mut ShellW
             out.variables.push(VariableUse { name, quoted: true });
         }
     }
+}
+
+/// Notes that the output of commands stands in the word. The commands count as its only part until something is added.
+fn substitute(out: &mut ShellWord, command: Option<Vec<String>>, quoting: WordQuoting) {
+    out.expands = true;
+    out.text.push_str("$()");
+    let is_whole = out.text == "$()" && matches!(out.raw.as_bytes(), [b'$', b'(', .., b')'] | [b'`', .., b'`']);
+    let before = match &out.substituted {
+        Some(SubstitutedText::Text { quoted, .. }) => *quoted,
+        Some(SubstitutedText::File) | None => true,
+    };
+    let quoted = before && quoting == WordQuoting::Double;
+    out.substituted = Some(SubstitutedText::Text { quoted, command: command.filter(|_| is_whole) });
 }
 
 /// `$name`, `${name}` and the special parameters that are numbers.

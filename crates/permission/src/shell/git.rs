@@ -321,6 +321,7 @@ fn operands(arguments: &[ShellWord]) -> Option<Vec<&ShellWord>> {
             return remote(rest);
         }
         "symbolic-ref" => return symbolic_ref(rest),
+        "submodule" => return submodule(rest),
         "bisect" | "notes" | "sparse-checkout" | "archive" | "ls-remote" | "help" | "version" => {
             return listed_forms(name, rest);
         }
@@ -352,6 +353,23 @@ fn listed_forms<'a>(name: &ShellWord, rest: &'a [ShellWord]) -> Option<Vec<&'a S
         _ => false,
     };
     known.then(Vec::new)
+}
+
+/// `git submodule status`: which commits the submodules are at.
+fn submodule(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
+    let rest = match rest {
+        [quiet, rest @ ..] if matches!(quiet.raw.as_str(), "-q" | "--quiet") => rest,
+        rest => rest,
+    };
+    let options = match rest {
+        [] => rest,
+        [verb, options @ ..] if verb.raw == "status" => options,
+        _ => return None,
+    };
+    let (flags, paths): (Vec<&ShellWord>, Vec<&ShellWord>) =
+        options.iter().partition(|word| word.text.starts_with('-'));
+    let known = |word: &&ShellWord| matches!(word.raw.as_str(), "--cached" | "--recursive" | "--quiet" | "--");
+    (flags.iter().all(known) && paths.iter().all(|word| !word.glob)).then_some(paths)
 }
 
 fn listed<'a>(rest: &'a [ShellWord], words: &[&str]) -> Option<Vec<&'a ShellWord>> {
@@ -446,6 +464,12 @@ impl GitSubcommand {
             return match long.split_once('=') {
                 // Signatures are checked by a program the configuration names.
                 Some((_, value)) if value.contains("%G") => false,
+                // `diff` starts git in the submodule.
+                Some(("submodule", value)) => {
+                    matches!(self.name, "diff" | "log" | "show") && matches!(value, "short" | "log")
+                }
+                None if long == "submodule" => matches!(self.name, "diff" | "log" | "show"),
+                None if long == "no-index" => self.name == "diff",
                 Some((name, _)) => self.long.iter().any(|known| known.strip_suffix('=') == Some(name)),
                 None => self.long.contains(&long),
             };

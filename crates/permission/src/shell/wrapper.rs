@@ -32,6 +32,24 @@ pub(crate) fn strip_wrappers(mut words: &[ShellWord]) -> &[ShellWord] {
     words
 }
 
+/// As `strip_wrappers`, and through `env` where it sets nothing but harmless variables. For commands that only read.
+pub(crate) fn strip_for_reading(words: &[ShellWord]) -> &[ShellWord] {
+    let mut words = strip_wrappers(words);
+    while let Some(inner) = after_env(words) {
+        words = strip_wrappers(inner);
+    }
+    words
+}
+
+fn after_env(words: &[ShellWord]) -> Option<&[ShellWord]> {
+    let (_, rest) = words.split_first().filter(|(name, _)| name.raw == "env")?;
+    let is_setting = |word: &&ShellWord| word.raw == word.text && is_inert(&word.text);
+    let rest = &rest[rest.iter().take_while(is_setting).count()..];
+    let program = rest.first()?;
+    let is_plain = program.raw == program.text && !program.glob && !program.tilde && program.substituted.is_none();
+    (is_plain && !program.raw.starts_with('-') && !program.raw.contains('=')).then_some(rest)
+}
+
 fn unwrap_once(words: &[ShellWord]) -> Option<&[ShellWord]> {
     let (name, rest) = words.split_first()?;
     let rest = match name.raw.as_str() {
