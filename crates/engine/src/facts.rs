@@ -37,7 +37,8 @@ pub fn gather(policy: &Policy, request: &PermissionQuery<'_>, cwd: &Path) -> Pat
     let mut facts = PathFacts::gather(cwd.to_path_buf(), policy.needs(request, cwd), sys::real_path::path)
         .with_process_paths(sys::real_path::depends_on_process)
         .with_repositories(BTreeMap::new());
-    let holds_names = |command: &str| command.contains(['*', '?', '[']) || command.contains("ls-files");
+    let holds_names =
+        |command: &str| command.contains(['*', '?', '[']) || command.contains("ls-files") || command.contains("xargs");
     if request.accesses.iter().any(|access| matches!(access, Access::Run(command) if holds_names(command))) {
         let names = crate::names::find_names(policy.name_queries(request, cwd));
         let resolve = |path: &Path| (!sys::real_path::depends_on_process(path)).then(|| sys::real_path::path(path));

@@ -1,22 +1,28 @@
 //! Finds the names that the shell puts in the place of patterns, and those that `git ls-files` prints, before a command runs.
 
-use permission::reads::{name_fits, plain_name};
+use permission::reads::{is_plain_name, name_fits, plain_name};
 use permission::{FoundNames, NameQuery};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Maximum number of names for one pattern, and for all patterns of a command.
 const MAX_NAMES: usize = 2_000;
 /// Maximum number of directory entries that are compared with the patterns of a command.
 const MAX_ENTRIES: usize = 50_000;
+/// Maximum number of entries of the trees whose names a command hands on.
+const MAX_TREE_ENTRIES: usize = 200_000;
+/// How long one such tree is walked.
+const MAX_TIME: Duration = Duration::from_millis(500);
 
 /// Answers the queries one by one. A query without an answer is left out: there are too many names, or one is no text.
 pub(crate) fn find_names(queries: Vec<NameQuery>) -> FoundNames {
-    let mut search = NameSearch { names: MAX_NAMES, entries: MAX_ENTRIES };
+    let mut search = NameSearch { names: MAX_NAMES, entries: MAX_ENTRIES, tree_entries: MAX_TREE_ENTRIES };
     let mut found = FoundNames::new();
     for query in queries {
         let names = match &query {
             NameQuery::Pattern { dir, pattern } => search.matches(dir, pattern),
             NameQuery::Tracked { dir } => search.tracked(dir),
+            NameQuery::Links { dir } => search.links(dir),
         };
         found.extend(names.map(|names| (query, names)));
     }
@@ -27,6 +33,7 @@ pub(crate) fn find_names(queries: Vec<NameQuery>) -> FoundNames {
 struct NameSearch {
     names: usize,
     entries: usize,
+    tree_entries: usize,
 }
 
 impl NameSearch {
@@ -34,6 +41,28 @@ impl NameSearch {
         let files = sys::git::tracked_files(dir)?;
         self.names = self.names.checked_sub(files.len())?;
         files.into_iter().map(|file| file.into_os_string().into_string().ok()).collect()
+    }
+
+    /// The links below `dir`, when every name below it stays one word.
+    fn links(&mut self, dir: &Path) -> Option<Vec<String>> {
+        let mut links = Vec::new();
+        let deadline = Instant::now() + MAX_TIME;
+        let mut pending = vec![dir.to_path_buf()];
+        while let Some(folder) = pending.pop() {
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                self.tree_entries = self.tree_entries.checked_sub(1)?;
+                let late = self.tree_entries.is_multiple_of(1024) && Instant::now() > deadline;
+                let is_plain = entry.file_name().to_str().is_some_and(is_plain_name);
+                let kind = entry.file_type().ok().filter(|_| is_plain && !late)?;
+                if kind.is_dir() {
+                    pending.push(entry.path());
+                } else if kind.is_symlink() {
+                    self.names = self.names.checked_sub(1)?;
+                    links.push(entry.path().strip_prefix(dir).ok()?.to_str()?.to_owned());
+                }
+            }
+        }
+        Some(links)
     }
 
     /// The names that match `pattern` in `dir`, spelled as the shell spells them.

@@ -1,6 +1,7 @@
 //! What a command would read, as far as its programs are known: the exchange between the policy, which knows programs and
 //! rules, and the caller, which knows the disk.
 
+pub use crate::shell::find::is_plain_name;
 use crate::shell::flow::ShellField;
 pub use crate::shell::flow::field::name_fits;
 pub use crate::shell::name_pattern::NamePattern;

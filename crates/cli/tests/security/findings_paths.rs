@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 mod generators;
+mod silent_forms;
 
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;

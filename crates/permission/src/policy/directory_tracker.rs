@@ -165,6 +165,12 @@ impl<'a> DirectoryTracker<'a> {
         let below = below?;
         let mut parts = call.counted().and_then(|looks| self.parts(looks))?;
         parts.opens_unseen = true;
+        if call.shows_content() {
+            let links = below.iter().map(|dir| Some((dir, self.look_up(NameQuery::Links { dir: dir.clone() })?)));
+            for (dir, links) in links.collect::<Option<Vec<_>>>()? {
+                parts.paths.extend(links.iter().map(|link| ReadOperand { open: dir.join(link) }));
+            }
+        }
         parts.paths.extend(below.iter().cloned().map(|open| ReadOperand { open }));
         Some(parts)
     }

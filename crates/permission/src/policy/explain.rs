@@ -48,6 +48,10 @@ impl Policy {
                     |key: Option<String>| key.map_or(DecisionReason::NoRule, DecisionReason::RepositoryConfiguration);
                 judged.into_iter().map(|part| (part.text, part.grant, otherwise(part.obstacle))).collect()
             }
+            Err(_) if self.only_reads(&reading, facts) => {
+                let units = reading.units().iter();
+                units.map(|unit| (unit.text(), Some(DecisionReason::ReadOnlyCommand), DecisionReason::NoRule)).collect()
+            }
             Err(why) => {
                 let mut texts: Vec<_> = reading.suspects.iter().map(|suspect| suspect.words.join(" ")).collect();
                 let mut seen = std::collections::BTreeSet::new();

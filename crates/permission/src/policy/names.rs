@@ -14,12 +14,15 @@ pub enum NameQuery {
     Pattern { dir: PathBuf, pattern: String },
     /// The files below a directory that the index of its repository lists, relative to the directory.
     Tracked { dir: PathBuf },
+    /// The links below a directory, relative to it. Without an answer where a name below it is not plain: `xargs` would cut it
+    /// into others.
+    Links { dir: PathBuf },
 }
 
 impl NameQuery {
     fn dir(&self) -> &Path {
         match self {
-            Self::Pattern { dir, .. } | Self::Tracked { dir } => dir,
+            Self::Pattern { dir, .. } | Self::Tracked { dir } | Self::Links { dir } => dir,
         }
     }
 }
@@ -53,7 +56,7 @@ impl PathFacts {
         for (query, names) in &found {
             let literal = match query {
                 NameQuery::Pattern { pattern, .. } if names.is_empty() => Some(pattern),
-                NameQuery::Pattern { .. } | NameQuery::Tracked { .. } => None,
+                NameQuery::Pattern { .. } | NameQuery::Tracked { .. } | NameQuery::Links { .. } => None,
             };
             for name in names.iter().chain(literal) {
                 let path = query.dir().join(name);

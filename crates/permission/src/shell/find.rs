@@ -162,6 +162,11 @@ impl<'a> XargsCall<'a> {
         Some(words)
     }
 
+    /// Whether lines of the files it is handed are shown.
+    pub(crate) fn shows_content(&self) -> bool {
+        self.command.first().is_some_and(|name| matches!(name.raw.as_str(), "grep" | "egrep" | "fgrep"))
+    }
+
     /// What the command looks at besides the names it is handed, when it only counts or searches in them.
     pub(crate) fn counted(&self) -> Option<Vec<ReadAccess<'a>>> {
         if self.placeholder.is_some_and(|text| text != "{}") {
@@ -178,7 +183,7 @@ fn is_attached_number(text: &str) -> bool {
 }
 
 /// Whether a name stays one word, and itself, wherever words are split, matched and unquoted.
-pub(crate) fn is_plain_name(name: &str) -> bool {
+pub fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_graphic() && !"*?[]\\\"'`$~{}!#;&|<>()".contains(c))
 }
 

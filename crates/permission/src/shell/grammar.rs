@@ -434,6 +434,13 @@ impl GrammarReader {
     /// `name=value` without a program: refused, except for ordinary variables in the relaxed reading.
     fn only_assigns(&mut self, simple: &ast::SimpleCommand, unit: &SimpleCommand) {
         if unit.assignments.is_empty() {
+            // `$(< file)` is the content of the file.
+            let only_reads = unit.redirects.len() == 1 && !unit.redirects[0].writes && !unit.merges_errors;
+            if self.style == ReadingStyle::Relaxed && self.depth > 0 && only_reads {
+                let read =
+                    SimpleCommand { scope: unit.scope, join: unit.join, ..reads_only(unit.redirects[0].clone()) };
+                return self.push_unit(read);
+            }
             return self.refuse("it only redirects");
         }
         let mut names = Vec::new();

@@ -204,7 +204,7 @@ const HARMLESS_OPTIONS: &[&str] = &[
 pub(crate) fn looks(words: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     let (name, arguments) = words.split_first()?;
     // A quoted name or a path could be anything; the table speaks of programs found by the shell.
-    if name.quoted {
+    if name.quoted || has_option_like_name(name, arguments) {
         return None;
     }
     match name.raw.as_str() {
@@ -236,6 +236,16 @@ pub(crate) fn looks(words: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
             None => listing::looks(raw, arguments),
         },
     }
+}
+
+/// Whether a name that the shell put in the place of a pattern may be taken for an option. In which order the shell puts
+/// them depends on the locale, so that nothing is said about what such an option would be given.
+fn has_option_like_name(program: &ShellWord, arguments: &[ShellWord]) -> bool {
+    let is_option = |word: &ShellWord| word.matched && word.text.starts_with('-');
+    let ends_options = program.raw == "git"
+        || (PROGRAMS.iter().any(|known| known.name == program.raw) && !matches!(program.raw.as_str(), "tree" | "xxd"));
+    let end = |word: &ShellWord| ends_options && word.text == "--" && !word.matched;
+    program.raw != "echo" && arguments.iter().take_while(|word| !end(word)).any(is_option)
 }
 
 impl ReadOnlyProgram {

@@ -40,13 +40,10 @@ pub(super) fn may_receive_text(unit: &SimpleCommand) -> bool {
 pub(super) fn prints_arguments(program: &str, arguments: &[ShellWord]) -> bool {
     match program {
         "echo" | "basename" | "dirname" | "seq" | "expr" | "true" | "false" => true,
-        // The first word may be an option that sets a variable, and the format may say so.
+        // The first word may be an option that sets a variable.
         "printf" => arguments.first().is_some_and(|format| {
-            format.substituted.is_none()
-                && !format.glob
-                && !format.matched
-                && !format.text.starts_with('-')
-                && !format.text.contains("%n")
+            let is_fixed = format.substituted.is_none() && !format.glob && !format.matched;
+            is_fixed && !format.text.starts_with('-') && prints_text(&format.text)
         }),
         // Several words could become a test that computes something.
         "test" | "[" => arguments
@@ -54,6 +51,15 @@ pub(super) fn prints_arguments(program: &str, arguments: &[ShellWord]) -> bool {
             .all(|word| matches!(word.substituted, None | Some(SubstitutedText::Text { quoted: true, .. }))),
         _ => false,
     }
+}
+
+/// Whether a format of `printf` takes its arguments for text: zsh computes numbers, and `%n` sets a variable.
+fn prints_text(format: &str) -> bool {
+    let conversions = format.replace("%%", "");
+    conversions.split('%').skip(1).all(|rest| {
+        let kind = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.' | ' '));
+        kind.starts_with(['s', 'b', 'q'])
+    })
 }
 
 /// Whether each unknown word of the unit is the output of one `git ls-files`, unquoted and alone.
