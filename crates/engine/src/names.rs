@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Maximum number of names for one pattern, and for all patterns of a command.
-const MAX_NAMES: usize = 2_000;
+const MAX_NAMES: usize = 5_000;
 /// Maximum number of directory entries that are compared with the patterns of a command.
 const MAX_ENTRIES: usize = 50_000;
 /// Maximum number of entries of the trees whose names a command hands on.
@@ -14,7 +14,7 @@ const MAX_TREE_ENTRIES: usize = 200_000;
 /// How long one such tree is walked.
 const MAX_TIME: Duration = Duration::from_millis(500);
 
-/// Answers the queries one by one. A query without an answer is left out: there are too many names, or one is no text.
+/// Answers the queries one by one; `None` where there are too many names, or one is no text.
 pub(crate) fn find_names(queries: Vec<NameQuery>) -> FoundNames {
     let mut search = NameSearch { names: MAX_NAMES, entries: MAX_ENTRIES, tree_entries: MAX_TREE_ENTRIES };
     let mut found = FoundNames::new();
@@ -24,7 +24,7 @@ pub(crate) fn find_names(queries: Vec<NameQuery>) -> FoundNames {
             NameQuery::Tracked { dir } => search.tracked(dir),
             NameQuery::Links { dir } => search.links(dir),
         };
-        found.extend(names.map(|names| (query, names)));
+        found.insert(query, names);
     }
     found
 }
@@ -120,7 +120,7 @@ mod tests {
 
     fn expand(dir: &Path, pattern: &str) -> Vec<String> {
         let query = NameQuery::Pattern { dir: dir.to_path_buf(), pattern: pattern.to_owned() };
-        find_names(vec![query]).into_values().next().unwrap()
+        find_names(vec![query]).into_values().next().unwrap().unwrap()
     }
 
     // [F-A11]
@@ -142,6 +142,8 @@ mod tests {
         assert_eq!(expand(dir, "*/x.rs"), ["src/x.rs"]);
         assert_eq!(expand(dir, ".*"), [".", "..", ".hidden"]);
         assert_eq!(expand(dir, "*.txt"), Vec::<String>::new());
+        assert_eq!(expand(dir, "\\-*"), ["-o"]);
+        assert_eq!(expand(dir, "\\*"), Vec::<String>::new());
         let absolute = format!("{}/*.rs", dir.display());
         assert_eq!(expand(dir, &absolute).len(), 2);
     }

@@ -320,7 +320,9 @@ impl Policy {
         grants: GrantScope,
     ) -> bool {
         // A file whose name looks like an option is one where a pattern puts it among the arguments.
-        let words = DirectoryTracker::at(walk, &facts.names).expand(&unit.words);
+        // In which order the shell puts such names is not known, so a file called `--` protects from nothing.
+        let mut words = DirectoryTracker::at(walk, &facts.names).expand(&unit.words);
+        words.retain(|word| !word.matched || word.text != "--");
         let Some(program) = wrapper::strip_wrappers(&words).first() else { return true };
         let program = wrapper::base_name(&program.text);
         // Whoever allows a program whose purpose is to write has allowed the writing; protected files are another matter.

@@ -42,6 +42,8 @@ pub(super) struct DirectoryTracker<'a> {
     names: Option<&'a FoundNames>,
     /// Names that were wanted on the way.
     queries: Vec<NameQuery>,
+    /// Somebody looked for names of the part, and could not tell them.
+    is_untold: bool,
 }
 
 impl<'a> DirectoryTracker<'a> {
@@ -54,6 +56,7 @@ impl<'a> DirectoryTracker<'a> {
             lists_tracked: None,
             names,
             queries: Vec::new(),
+            is_untold: false,
         }
     }
 
@@ -67,6 +70,7 @@ impl<'a> DirectoryTracker<'a> {
             lists_tracked: None,
             names: Some(names),
             queries: Vec::new(),
+            is_untold: false,
         }
     }
 
@@ -86,6 +90,7 @@ impl<'a> DirectoryTracker<'a> {
         if self.cd_scope.is_some_and(|scope| scope != unit.scope || !follows) {
             self.cwd = None;
         }
+        self.is_untold = false;
         let words = self.expand(&unit.words);
         let inner = wrapper::strip_for_reading(&words);
         let is_fed = unit.join == UnitJoin::Pipe && !unit.has_own_input;
@@ -96,7 +101,9 @@ impl<'a> DirectoryTracker<'a> {
         let parts = if appends {
             self.appended(&words, below.as_deref(), tracked.as_ref())
         } else {
-            readonly::looks(inner).and_then(|looks| self.parts(looks))
+            let shows_names = inner.first().is_some_and(|program| readonly::shows_names(&program.raw));
+            let looks = readonly::looks(inner).filter(|_| shows_names || !self.is_untold);
+            looks.and_then(|looks| self.parts(looks))
         };
         if !appends && !unit.merges_errors {
             self.remember_output(unit, inner, parts.as_ref(), below, tracked);
@@ -153,9 +160,8 @@ impl<'a> DirectoryTracker<'a> {
         }
         if let Some((_, separator, dir)) = tracked {
             let query = NameQuery::Tracked { dir: dir.clone() };
-            let names = self.names.and_then(|names| names.get(&query));
-            self.queries.push(query);
-            let full = names.and_then(|names| call.with_names(names, *separator));
+            let names = self.look_up(query);
+            let full = names.and_then(|names| call.with_names(&names, *separator));
             let known = full.and_then(|full| readonly::looks(&full).and_then(|looks| self.parts(looks)));
             if known.is_some() {
                 return known;
@@ -181,6 +187,10 @@ impl<'a> DirectoryTracker<'a> {
         let mut expanded = Vec::with_capacity(words.len());
         for word in words {
             match self.names_for(word) {
+                // A pattern without a match is left as it is.
+                Some(names) if names.is_empty() && word.glob => {
+                    expanded.push(ShellWord { glob: false, ..word.clone() });
+                }
                 Some(names) => expanded.extend(names.into_iter().map(matched)),
                 None => expanded.push(self.in_directory(word)),
             }
@@ -197,20 +207,29 @@ impl<'a> DirectoryTracker<'a> {
             let names = self.look_up(NameQuery::Tracked { dir })?;
             return names.iter().all(|name| find::is_plain_name(name)).then_some(names);
         }
-        let is_plain = !word.quoted && !word.tilde && !word.expands && !word.text.contains("**");
-        if !word.glob || !is_plain {
+        // Where `**` stands for folders in folders is a matter of the shell's options.
+        let descends = word.text.split('/').any(|part| part == "**");
+        if !word.glob || word.tilde || word.substituted.is_some() || descends {
             return None;
         }
-        let pattern = word.text.clone();
-        let names = self.look_up(NameQuery::Pattern { dir, pattern: pattern.clone() })?;
-        // A pattern without a match is left as it is.
-        Some(if names.is_empty() { vec![pattern] } else { names })
+        let pattern = match &word.variables[..] {
+            [] => word.pattern.clone(),
+            [_] => {
+                let dir = dir.to_str().filter(|_| self.in_directory(word).variables.is_empty())?;
+                let escaped =
+                    |c: char| if c.is_ascii_punctuation() && c != '/' { format!("\\{c}") } else { c.to_string() };
+                format!("{}{}", dir.chars().map(escaped).collect::<String>(), word.pattern.strip_prefix("${PWD}")?)
+            }
+            _ => return None,
+        };
+        self.look_up(NameQuery::Pattern { dir, pattern })
     }
 
     fn look_up(&mut self, query: NameQuery) -> Option<Vec<String>> {
-        let found = self.names.and_then(|names| names.get(&query)).cloned();
+        let found = self.names.and_then(|names| names.get(&query));
+        self.is_untold |= found.is_some_and(Option::is_none);
         self.queries.push(query);
-        found
+        found.cloned().flatten()
     }
 
     /// The word with `$PWD` replaced, where the directory is certain and stays one word.

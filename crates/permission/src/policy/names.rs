@@ -3,6 +3,7 @@
 
 use super::directory_tracker::DirectoryTracker;
 use super::{Access, PathFacts, PermissionQuery, Policy};
+use crate::shell::flow::ShellField;
 use crate::shell::reading::CommandReading;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use std::path::{Path, PathBuf};
 /// Names that are known only on the real tree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NameQuery {
-    /// What the shell makes of a pattern (`*`, `?`, `[…]`, nothing quoted in it) in a directory, spelled as the shell does.
+    /// What the shell makes of a pattern in a directory, spelled as the shell does. Behind a backslash a character of the
+    /// pattern stands for itself.
     Pattern { dir: PathBuf, pattern: String },
     /// The files below a directory that the index of its repository lists, relative to the directory.
     Tracked { dir: PathBuf },
@@ -27,8 +29,8 @@ impl NameQuery {
     }
 }
 
-/// What was found for each query. One that is missing was not looked at, has too many names, or names that are no text.
-pub type FoundNames = BTreeMap<NameQuery, Vec<String>>;
+/// What was found for each query. `None`: it cannot be told, because there are too many names, or some that are no text.
+pub type FoundNames = BTreeMap<NameQuery, Option<Vec<String>>>;
 
 impl Policy {
     /// The names that a decision about the commands of `request` wants to know.
@@ -54,11 +56,12 @@ impl PathFacts {
     #[must_use]
     pub fn with_names(mut self, found: FoundNames, resolve: impl Fn(&Path) -> Option<PathBuf>) -> Self {
         for (query, names) in &found {
+            let Some(names) = names else { continue };
             let literal = match query {
-                NameQuery::Pattern { pattern, .. } if names.is_empty() => Some(pattern),
+                NameQuery::Pattern { pattern, .. } if names.is_empty() => Some(literal(pattern)),
                 NameQuery::Pattern { .. } | NameQuery::Tracked { .. } | NameQuery::Links { .. } => None,
             };
-            for name in names.iter().chain(literal) {
+            for name in names.iter().chain(&literal) {
                 let path = query.dir().join(name);
                 let parent = path.parent().map(Path::to_path_buf);
                 for path in parent.into_iter().chain([path]) {
@@ -73,4 +76,9 @@ impl PathFacts {
         self.names = found;
         self
     }
+}
+
+/// The characters of a pattern, as the shell hands them on when nothing matches.
+fn literal(pattern: &str) -> String {
+    ShellField::from_pattern(pattern).text()
 }

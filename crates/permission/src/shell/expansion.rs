@@ -88,11 +88,15 @@ fn add(reader: &mut GrammarReader, piece: &WordPieceWithSource, out: &mut ShellW
             reader.out.is_late_bound |= text.contains("$[");
             if quoting == WordQuoting::None {
                 check_bare(reader, text, out);
+                out.pattern.push_str(text);
+            } else {
+                push_literal(out, text);
             }
             out.text.push_str(text);
         }
         WordPiece::SingleQuotedText(text) => {
             out.quoted = true;
+            push_literal(out, text);
             out.text.push_str(text);
         }
         WordPiece::AnsiCQuotedText(text) => {
@@ -130,6 +134,7 @@ fn add(reader: &mut GrammarReader, piece: &WordPieceWithSource, out: &mut ShellW
             if let Some(name) = plain_variable(parameter) {
                 // The reader of the whole command decides whether its value matters there.
                 out.text.extend(["${", &name, "}"]);
+                out.pattern.extend(["${", &name, "}"]);
                 out.variables.push(VariableUse { name, quoted: quoting == WordQuoting::Double });
             } else if let Some(name) = shortened {
                 out.text.push_str("$()");
@@ -190,10 +195,21 @@ fn plain_variable(expr: &ParameterExpr) -> Option<String> {
     }
 }
 
+/// Adds characters to the pattern of the word that stand for themselves.
+fn push_literal(out: &mut ShellWord, text: &str) {
+    for c in text.chars() {
+        if c.is_ascii_punctuation() && c != '/' {
+            out.pattern.push('\\');
+        }
+        out.pattern.push(c);
+    }
+}
+
 fn escape(text: &str, out: &mut ShellWord) {
     let escaped = text.strip_prefix('\\').unwrap_or(text);
     if escaped != "\n" {
         out.quoted = true;
+        push_literal(out, escaped);
         out.text.push_str(escaped);
     }
 }

@@ -366,6 +366,13 @@ fn expanded(word: &ShellWord) -> Option<ReadAccess<'_>> {
     (word.glob || word.matched).then(|| look(word, false))
 }
 
+/// Whether a program shows the names and facts of its operands, whatever they are.
+pub(crate) fn shows_names(program: &str) -> bool {
+    program == "echo"
+        || (HARMLESS_OPTIONS.contains(&program)
+            && PROGRAMS.iter().any(|known| known.name == program && known.operands == Names))
+}
+
 /// Whether a program shows the content of its operands, and does nothing else with them.
 pub(super) fn shows_content(program: &str) -> bool {
     PROGRAMS

@@ -56,6 +56,8 @@ pub(crate) struct ShellWord {
     pub(crate) expands: bool,
     /// Variables in it whose value the text does not show; in `text` each stands as `${name}`.
     pub(crate) variables: Vec<VariableUse>,
+    /// The text as a pattern of file names: characters that stand for themselves are behind a backslash.
+    pub(crate) pattern: String,
     /// What takes the place of a substitution in it; only the relaxed reading has such words.
     pub(crate) substituted: Option<SubstitutedText>,
     /// The shell put this name in the place of a pattern or of names that a command prints.

@@ -195,8 +195,9 @@ fn replaced(word: &ShellWord, uses: &[&VariableUse], value: &ShellWord, prints: 
     let variables = word.variables.iter().filter(|known| known.name != *name).cloned().collect();
     let (glob, tilde) = (word.glob || value.glob, word.tilde || value.tilde);
     let quoted = !glob && !tilde && raw != text;
+    let pattern = word.pattern.replace(&mark, &value.pattern);
     let substituted = word.substituted.clone();
-    Some(ShellWord { quoted, text, raw, glob, tilde, variables, substituted, ..ShellWord::default() })
+    Some(ShellWord { quoted, text, raw, glob, tilde, variables, pattern, substituted, ..ShellWord::default() })
 }
 
 /// The numbers of `{1..5}`.
@@ -207,7 +208,8 @@ pub(super) fn range(raw: &str) -> Option<Vec<ShellWord>> {
     if first.abs_diff(last) >= MAX_VALUES as u64 {
         return None;
     }
-    let word = |n: i64| ShellWord { text: n.to_string(), raw: n.to_string(), ..ShellWord::default() };
+    let word =
+        |n: i64| ShellWord { text: n.to_string(), raw: n.to_string(), pattern: n.to_string(), ..ShellWord::default() };
     let numbers = first.min(last)..=first.max(last);
     Some(if first <= last { numbers.map(word).collect() } else { numbers.rev().map(word).collect() })
 }

@@ -45,7 +45,7 @@ fn decide(command: &str) -> &'static str {
     let found: FoundNames = policy
         .name_queries(&request, Path::new(CWD))
         .into_iter()
-        .map(|query| (query.clone(), answer(&query)))
+        .map(|query| (query.clone(), Some(answer(&query))))
         .collect();
     let facts = facts.with_names(found, |path| Some(path.to_path_buf()));
     policy.decide(&request, &facts).as_str()
