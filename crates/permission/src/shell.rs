@@ -27,7 +27,7 @@ pub(crate) mod removal_targets;
 pub(crate) mod runners;
 pub(crate) mod script;
 pub(crate) mod script_languages;
-mod second_opinion;
+pub(crate) mod second_opinion;
 pub(crate) mod suspects;
 mod variables;
 pub(crate) mod wrapper;

@@ -3,6 +3,8 @@
 use super::command::GrantScope;
 use super::{Access, DecisionReason, PathFacts, PermissionDecision, PermissionQuery, Policy, rule_reason};
 use crate::shell::reading::CommandReading;
+use crate::shell::second_opinion;
+use wire::deceptive::escape_invisible;
 use wire::settings::RuleBehaviour;
 
 /// How many parts of a command that is not understood are listed.
@@ -17,6 +19,7 @@ pub struct DecisionExplanation {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedPart {
+    /// With invisible and reordering characters spelled out.
     pub text: String,
     /// `allow`, `ask` or `deny`.
     pub decision: &'static str,
@@ -55,7 +58,8 @@ impl Policy {
             Err(why) => {
                 let mut texts: Vec<_> = reading.suspects.iter().map(|suspect| suspect.words.join(" ")).collect();
                 let mut seen = std::collections::BTreeSet::new();
-                texts.retain(|text| !text.is_empty() && seen.insert(text.clone()));
+                // The second parser gets other characters in the place of those that are not ASCII.
+                texts.retain(|text| !text.is_empty() && seen.insert(second_opinion::ascii(text)));
                 texts.truncate(MAX_PARTS);
                 texts.into_iter().map(|text| (text, None, DecisionReason::NotUnderstood(why))).collect()
             }
@@ -81,6 +85,6 @@ impl Policy {
         } else {
             ("ask", otherwise)
         };
-        ExplainedPart { text, decision, reason }
+        ExplainedPart { text: escape_invisible(&text), decision, reason }
     }
 }
