@@ -189,7 +189,8 @@ impl<'a> DirectoryTracker<'a> {
             match self.names_for(word) {
                 // A pattern without a match is left as it is.
                 Some(names) if names.is_empty() && word.glob => {
-                    expanded.push(ShellWord { glob: false, ..word.clone() });
+                    let matched = !word.text.starts_with('-');
+                    expanded.push(ShellWord { glob: false, matched, ..self.in_directory(word) });
                 }
                 Some(names) => expanded.extend(names.into_iter().map(matched)),
                 None => expanded.push(self.in_directory(word)),

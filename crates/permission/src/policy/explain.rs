@@ -64,17 +64,17 @@ impl Policy {
                 texts.into_iter().map(|text| (text, None, DecisionReason::NotUnderstood(why))).collect()
             }
         };
-        judged.into_iter().map(|(text, grant, otherwise)| self.part(text, grant, otherwise, facts)).collect()
+        judged.into_iter().map(|(text, grant, otherwise)| self.part(&text, grant, otherwise, facts)).collect()
     }
 
     fn part(
         &self,
-        text: String,
+        text: &str,
         grant: Option<DecisionReason>,
         otherwise: DecisionReason,
         facts: &PathFacts,
     ) -> ExplainedPart {
-        let reading = CommandReading::of(&text);
+        let reading = CommandReading::of(text);
         let rule = |behaviour| self.command_rule(behaviour, &reading, facts).map(rule_reason);
         let (decision, reason) = if let Some(reason) = rule(RuleBehaviour::Deny) {
             ("deny", reason)
@@ -85,6 +85,6 @@ impl Policy {
         } else {
             ("ask", otherwise)
         };
-        ExplainedPart { text: escape_invisible(&text), decision, reason }
+        ExplainedPart { text: escape_invisible(text), decision, reason }
     }
 }

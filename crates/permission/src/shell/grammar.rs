@@ -299,7 +299,9 @@ impl GrammarReader {
             let scope = self.scopes;
             self.push_unit(SimpleCommand { words, scope, ..plain_unit(UnitJoin::Then) });
             let names = [name.clone()];
-            body.iter_mut().for_each(|unit| variables::make_unknown(unit, &names));
+            for unit in &mut body {
+                variables::make_unknown(unit, &names);
+            }
         } else {
             self.refuse("it has an expansion");
         }

@@ -211,9 +211,8 @@ pub(crate) fn looks(words: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
         "echo" | "printf" => echo(&name.raw, arguments),
         "cd" => enter(arguments),
         "pushd" => enter(arguments).filter(|_| !arguments[0].text.starts_with('+')),
-        "popd" if arguments.is_empty() => Some(Vec::new()),
-        // The relaxed reading leaves only the name, once it knows the variables.
-        "read" if arguments.is_empty() => Some(Vec::new()),
+        // Of `read` the relaxed reading leaves only the name, once it knows the variables.
+        "popd" | "read" if arguments.is_empty() => Some(Vec::new()),
         "git" => listing::looks("git", arguments).or_else(|| git_looks(arguments)),
         "find" => find::looks(arguments).or_else(|| listing::looks("find", arguments)),
         "tar" => archives::tar(arguments).or_else(|| listing::looks("tar", arguments)),
@@ -382,9 +381,10 @@ pub(super) fn shows_content(program: &str) -> bool {
 
 fn echo<'a>(name: &str, arguments: &'a [ShellWord]) -> Option<Vec<ReadAccess<'a>>> {
     // `printf -v` assigns a variable.
-    let assigns = name == "printf"
-        && arguments.first().is_some_and(|word| word.glob || word.matched || word.text.contains("%n"))
-        || name == "printf" && arguments.first().is_some_and(|word| word.text.starts_with('-') && word.text != "--");
+    let may_assign = |word: &ShellWord| {
+        word.glob || word.matched || word.text.contains("%n") || (word.text.starts_with('-') && word.text != "--")
+    };
+    let assigns = name == "printf" && arguments.first().is_some_and(may_assign);
     (!assigns).then(|| arguments.iter().filter_map(expanded).collect())
 }
 

@@ -197,7 +197,7 @@ fn replaced(word: &ShellWord, uses: &[&VariableUse], value: &ShellWord, prints: 
     let quoted = !glob && !tilde && raw != text;
     let pattern = word.pattern.replace(&mark, &value.pattern);
     let substituted = word.substituted.clone();
-    Some(ShellWord { quoted, text, raw, glob, tilde, variables, pattern, substituted, ..ShellWord::default() })
+    Some(ShellWord { text, raw, quoted, glob, tilde, variables, pattern, substituted, ..ShellWord::default() })
 }
 
 /// The numbers of `{1..5}`.

@@ -67,3 +67,11 @@ fn everyday_commands_are_not_asked_about() {
     let asked = all.iter().filter(|(_, asks)| *asks).count();
     assert!(all.len() >= 300 && asked * 20 <= all.len(), "{asked} of {}", all.len());
 }
+
+// [F-A5] [F-A8] [F-A11]
+#[test]
+fn what_only_looks_like_an_everyday_command_is_asked_about() {
+    let lines = include_str!("../asked.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let wrong: Vec<&str> = lines.filter(|command| decide(command) != "ask").collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
