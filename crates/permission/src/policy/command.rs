@@ -401,6 +401,10 @@ impl Policy {
         let given = normalise(&path.open);
         let spelled = ResolvedPath { given: &given, real: facts.real(&path.open) };
         let named = || self.path_rule(RuleBehaviour::Allow, PathAccess::Read, spelled).is_some();
+        let mut forbidding = [RuleBehaviour::Deny, RuleBehaviour::Ask].into_iter();
+        if forbidding.any(|behaviour| self.path_rule(behaviour, PathAccess::Read, spelled).is_some()) {
+            return false;
+        }
         if spelled.any(sensitive::is_secret) {
             return named();
         }
