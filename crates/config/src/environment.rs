@@ -48,7 +48,7 @@ pub enum VariableSetter {
     User,
     /// A file of a folder the user trusts.
     TrustedFolder,
-    /// A file of a folder nobody vouched for.
+    /// A file of an untrusted folder.
     UntrustedFolder,
 }
 

@@ -65,7 +65,7 @@ impl Policy {
         by_text.or_else(by_link).map(|(rule, _)| rule).or_else(|| self.file_rule(behaviour, &reading.suspects, facts))
     }
 
-    /// Whether a rule speaks of the program that a path of the command leads to.
+    /// Whether a rule covers the program that a path of the command leads to.
     fn covers_linked(pattern: &CommandPattern, reading: &CommandReading, facts: &PathFacts) -> bool {
         reading.any_call(|words| {
             let Some((program, arguments)) = words.split_first().filter(|(name, _)| name.contains('/')) else {
@@ -112,7 +112,7 @@ impl Policy {
             .any(|behaviour| self.command_rules(behaviour).next().is_some())
     }
 
-    /// Path rules also speak of the files that well-known programs and redirections touch.
+    /// Path rules also cover the files that well-known programs and redirections touch.
     fn file_rule(
         &self,
         behaviour: RuleBehaviour,
@@ -325,7 +325,7 @@ impl Policy {
         words.retain(|word| !word.matched || word.text != "--");
         let Some(program) = wrapper::strip_wrappers(&words).first() else { return true };
         let program = wrapper::base_name(&program.text);
-        // Whoever allows a program whose purpose is to write has allowed the writing; protected files are another matter.
+        // A rule that allows a program whose purpose is to write allows the writing; protected files are checked elsewhere.
         if outputs::exists_to_write(program) {
             return true;
         }
@@ -392,7 +392,7 @@ impl Policy {
         let real_cwd = facts.real(&facts.cwd);
         let at_home =
             ResolvedPath { given: &facts.cwd, real: real_cwd }.both(|p| is_inside(p, &self.directories.roots));
-        // The files were computed and held against the rules before, unless nobody looked.
+        // `forbidden_reads` compared the files with the rules before, unless the caller did not compute them.
         let below_denied = parts.opens_unseen && self.restricts_reading() && facts.reads.is_none();
         at_home && !below_denied && parts.paths.iter().all(|path| self.may_read(path, facts))
     }

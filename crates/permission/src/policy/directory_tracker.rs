@@ -42,7 +42,7 @@ pub(super) struct DirectoryTracker<'a> {
     names: Option<&'a FoundNames>,
     /// Names that were wanted on the way.
     queries: Vec<NameQuery>,
-    /// Somebody looked for names of the part, and could not tell them.
+    /// The caller looked up names for this part and could not determine them.
     is_untold: bool,
 }
 
@@ -60,7 +60,7 @@ impl<'a> DirectoryTracker<'a> {
         }
     }
 
-    /// A tracker that stands where `other` does and knows these names.
+    /// A tracker in the directory of `other` that knows these names.
     pub(super) fn at<'b>(other: &DirectoryTracker<'_>, names: &'b FoundNames) -> DirectoryTracker<'b> {
         DirectoryTracker {
             cwd: other.cwd.clone(),
@@ -312,7 +312,7 @@ impl<'a> DirectoryTracker<'a> {
     }
 
     /// The directory a pattern is matched in. Only the last component may be a pattern, and when content is shown it
-    /// must end in a visible, ordinary extension, so that it cannot stand for a key.
+    /// must end in a visible, ordinary extension, so that it cannot match a key.
     fn glob_directory(&self, word: &ShellWord, content: bool) -> Option<PathBuf> {
         let is_pattern = |text: &str| text.contains(['*', '?', '[']);
         // `*/` stands for folders.

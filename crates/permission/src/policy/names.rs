@@ -29,7 +29,7 @@ impl NameQuery {
     }
 }
 
-/// What was found for each query. `None`: it cannot be told, because there are too many names, or some that are no text.
+/// What was found for each query. `None`: the names are not known, because there are too many or some are not UTF-8.
 pub type FoundNames = BTreeMap<NameQuery, Option<Vec<String>>>;
 
 impl Policy {

@@ -111,7 +111,7 @@ impl Policy {
 
     fn call_obstacle(&self, call: &GitCall, facts: &PathFacts) -> Option<String> {
         let Some(known) = &facts.repositories else {
-            // Nobody looked: only the repository the session started in.
+            // The caller did not read the configuration: only the repository the session started in counts.
             let start = normalise(&self.directories.cwd);
             let home = normalise(&call.dir) == start || facts.real(&call.dir) == Some(start.as_path());
             return (!home).then(|| UNREAD_REPOSITORY.to_owned());

@@ -10,7 +10,7 @@ use wire::mode::PermissionMode;
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
 impl Policy {
-    /// Whether any part of the call is spoken of by `text`, a single permission rule.
+    /// Whether `text`, a single permission rule, covers any part of the call.
     pub fn concerns(
         text: &str,
         request: &PermissionQuery<'_>,
@@ -35,7 +35,7 @@ impl Policy {
     }
 }
 
-/// `Edit(src/**)` speaks of `src` in the working directory only, which is where the rule's root is.
+/// `Edit(src/**)` covers `src` in the working directory only, which is where the rule's root is.
 fn anchor_rule(text: &str) -> String {
     match rule::split_rule(text) {
         Ok((tool @ ("Read" | "Edit" | "Write"), Some(path)))

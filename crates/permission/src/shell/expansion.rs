@@ -164,7 +164,7 @@ fn add(reader: &mut GrammarReader, piece: &WordPieceWithSource, out: &mut ShellW
     }
 }
 
-/// Notes that the output of commands stands in the word. The commands count as its only part until something is added.
+/// Records that the word contains the output of commands.
 fn substitute(out: &mut ShellWord, command: Option<Vec<String>>, quoting: WordQuoting) {
     out.expands = true;
     out.text.push_str("$()");
@@ -289,7 +289,7 @@ fn expanded(reader: &mut GrammarReader, expr: &ParameterExpr, out: &mut ShellWor
     }
 }
 
-/// Expansions that take the value of a variable for a name or for a prompt, and so run what stands in it.
+/// Expansions that take the value of a variable for a name or for a prompt, and so run its content.
 fn is_evaluated(expr: &ParameterExpr) -> bool {
     match expr {
         ParameterExpr::Transform { op: ParameterTransformOp::PromptExpand, .. } => true,

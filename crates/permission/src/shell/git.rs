@@ -131,7 +131,7 @@ pub(crate) fn without_directory(words: &[ShellWord]) -> Option<String> {
     }
 }
 
-/// Subcommands that can throw away work nobody can bring back. A rule for `git` at large does not cover them; it must
+/// Subcommands that can destroy work irrecoverably. A rule for `git` at large does not cover them; it must
 /// name the subcommand, as in `git reset`.
 pub(crate) fn loses_work(words: &[ShellWord]) -> Option<String> {
     let (git, arguments) = words.split_first()?;
@@ -141,7 +141,7 @@ pub(crate) fn loses_work(words: &[ShellWord]) -> Option<String> {
     let words: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     let at = match globals::subcommand("git", &words) {
         globals::SubcommandPosition::At(at) => at,
-        // What stands behind an option nobody knows may be anything: only a rule that names the option covers it.
+        // After an unknown option any word may be the subcommand: only a rule that names the option covers the call.
         globals::SubcommandPosition::Behind(at) => return Some(format!("git {}", arguments[at].raw)),
         globals::SubcommandPosition::Missing => return None,
     };
@@ -421,7 +421,7 @@ fn reflog(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     SUBCOMMANDS.iter().find(|sub| sub.name == "log")?.operands(rest)
 }
 
-/// `git remote get-url x`; `show` only with `-n`, which asks nobody.
+/// `git remote get-url x`; `show` only with `-n`, which contacts no host.
 fn remote(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     let words: Vec<&str> = rest.iter().map(|word| word.raw.as_str()).collect();
     match words[..] {

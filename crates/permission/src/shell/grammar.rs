@@ -90,7 +90,7 @@ pub(super) struct GrammarReader {
     in_code: bool,
 }
 
-/// Where the next simple command stands.
+/// The position of the next simple command.
 #[derive(Clone, Copy)]
 struct CommandPosition {
     join: UnitJoin,

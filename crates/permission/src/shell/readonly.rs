@@ -44,7 +44,7 @@ struct ReadOnlyProgram {
     flags: &'static str,
     /// Short options with a value (in the same word or the next).
     valued: &'static str,
-    /// Long options; a trailing `=` means that a value must stand in the same word, a `:` that it may be the next one.
+    /// Long options; a trailing `=` means that a value must be in the same word, a `:` that it may be the next one.
     long: &'static [&'static str],
 }
 
@@ -203,7 +203,7 @@ const HARMLESS_OPTIONS: &[&str] = &[
 /// What `words` would look at, `None` when it is not known to only read.
 pub(crate) fn looks(words: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     let (name, arguments) = words.split_first()?;
-    // A quoted name or a path could be anything; the table speaks of programs found by the shell.
+    // A quoted name or a path could be anything; the table lists programs that the shell finds by name.
     if name.quoted || has_option_like_name(name, arguments) {
         return None;
     }
@@ -298,7 +298,7 @@ impl ReadOnlyProgram {
                     return None;
                 }
                 let content = self.operands != Names;
-                // Where nobody looked which names a pattern stands for, one could pose as an option.
+                // A name that matches the pattern could be an option; the caller did not look up the names.
                 let may_be_option = |word: &&ShellWord| word.glob && word.text.starts_with(['*', '?', '[', '-']);
                 if !HARMLESS_OPTIONS.contains(&self.name) && operands.iter().any(may_be_option) {
                     return None;

@@ -15,7 +15,7 @@ pub(crate) struct SimpleCommand {
     pub(crate) words: Vec<ShellWord>,
     /// Files its redirections open; `/dev/null` and duplications are left out.
     pub(crate) redirects: Vec<FileRedirect>,
-    /// The group or subshell it stands in: a `cd` counts only inside its own.
+    /// The group or subshell that contains it: a `cd` counts only inside its own.
     pub(crate) scope: u32,
     /// Another program of the same pipeline reads its output.
     pub(crate) feeds: bool,
@@ -54,7 +54,7 @@ pub(crate) struct ShellWord {
     pub(crate) tilde: bool,
     /// Holds an expansion of any kind: its value is known only when it runs.
     pub(crate) expands: bool,
-    /// Variables in it whose value the text does not show; in `text` each stands as `${name}`.
+    /// Variables in it whose value the text does not show; in `text` each is written `${name}`.
     pub(crate) variables: Vec<VariableUse>,
     /// The text as a pattern of file names: characters that stand for themselves are behind a backslash.
     pub(crate) pattern: String,
@@ -69,7 +69,7 @@ pub(crate) struct ShellWord {
 pub(crate) enum SubstitutedText {
     /// Text that is known only then: the output of commands, or the value of a variable that holds such output.
     Text {
-        /// It stands in double quotes, so that it stays one word.
+        /// It is in double quotes, so that it stays one word.
         quoted: bool,
         /// The words of the only command that prints it; `None` when the word is more than its output.
         command: Option<Vec<String>>,
@@ -81,7 +81,7 @@ pub(crate) enum SubstitutedText {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VariableUse {
     pub(crate) name: String,
-    /// Stands in double quotes, so that its value stays one word.
+    /// It is in double quotes, so that its value stays one word.
     pub(crate) quoted: bool,
 }
 

@@ -3,14 +3,14 @@
 
 use super::script::{ShellWord, SimpleCommand, SubstitutedText, VariableUse};
 
-/// The name under which a computed number stands in a word.
+/// The name that a word uses for a computed number.
 pub(super) const COMPUTED: &str = "#number";
 
 /// Loops and bodies beyond this are not written out.
 const MAX_VALUES: usize = 64;
 const MAX_UNITS: usize = 512;
 
-/// What everybody may see.
+/// Variables whose values are no secret.
 #[rustfmt::skip]
 const PRINTABLE_VARIABLES: &[&str] = &[
     "HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LC_ALL", "TERM", "HOSTNAME", "TMPDIR", "EDITOR", "VISUAL",

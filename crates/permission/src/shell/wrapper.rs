@@ -14,7 +14,7 @@ const INERT_VARIABLES: &[&str] = &[
 pub(crate) fn is_inert(assignment: &str) -> bool {
     let Some((name, value)) = assignment.split_once('=') else { return false };
     if name == "TZ" {
-        // A zone of the system's, not a file of somebody's.
+        // A time zone of the system, not a file.
         return !value.starts_with(['/', ':']) && !value.contains("..");
     }
     if matches!(name, "GIT_PAGER" | "PAGER" | "MANPAGER") {
@@ -98,7 +98,7 @@ fn after_buffers(words: &[ShellWord]) -> Option<&[ShellWord]> {
     (buffers > 0).then(|| &words[buffers..])
 }
 
-/// Forms that run whatever stands behind them, or delete: only an exact rule approves them.
+/// Forms that run the words after them, or delete: only an exact rule allows them.
 pub(crate) fn needs_exact_rule(words: &[ShellWord]) -> bool {
     let Some(name) = words.first().map(|word| base_name(&word.text)) else { return true };
     let has = |flags: &[&str]| words.iter().any(|word| flags.contains(&word.text.as_str()));
@@ -123,7 +123,7 @@ const FIND_ACTIONS: &[&str] = &[
     "--exec-batch",
 ];
 
-/// Programs behind which another program may stand.
+/// Programs that may run one of their arguments.
 #[rustfmt::skip]
 const RUNNERS: &[&str] = &[
     "env", "sudo", "doas", "su", "runuser", "timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "exec",

@@ -9,7 +9,7 @@ const MAX_INDEX: usize = 256 << 20;
 const NAME_SIZES: [usize; 2] = [20, 32];
 const KIND: u32 = 0o170_000;
 const SUBMODULE: u32 = 0o160_000;
-/// An entry of a sparse index that stands for everything below a folder.
+/// An entry of a sparse index that represents everything below a folder.
 const FOLDER: u32 = 0o040_000;
 
 /// Paths of the submodules that the index in `git_dir` lists, also when it is split. `None` when it cannot be read, or
