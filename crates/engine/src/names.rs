@@ -86,7 +86,9 @@ impl NameSearch {
         found.retain(|name| dir.join(name).symlink_metadata().is_ok());
         if pattern.ends_with('/') {
             found.retain(|name| dir.join(name).is_dir());
-            found.iter_mut().for_each(|name| name.push('/'));
+            for name in &mut found {
+                name.push('/');
+            }
         }
         self.names -= found.len().min(self.names);
         Some(found)
