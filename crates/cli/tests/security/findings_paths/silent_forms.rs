@@ -47,7 +47,7 @@ fn folder(layout: Layout) -> Sandbox {
     sandbox.write("secrets/k", "foo\n");
     std::fs::write(project.join("../outside.txt"), format!("foo {PRIVATE}\n")).unwrap();
     let more: &[&str] = match layout {
-        Layout::Plain => &[],
+        Layout::Plain | Layout::Private => &[],
         Layout::Options => &[
             "-o",
             "-ostolen",
@@ -70,7 +70,6 @@ fn folder(layout: Layout) -> Sandbox {
             "src/-o",
             "src/--output=stolen",
         ],
-        Layout::Private => &[],
         Layout::Blanks => &["p ../outside.txt", "x -o stolen", "q'r", "*", "s\\t", "src/z w"],
     };
     for path in more {
