@@ -51,7 +51,7 @@ pub enum VariableSetter {
     User,
     /// A file of a folder the user trusts.
     TrustedFolder,
-    /// A file of a folder nobody vouched for.
+    /// A file of an untrusted folder.
     UntrustedFolder,
 }
 

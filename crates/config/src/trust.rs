@@ -1,7 +1,7 @@
-//! Whether the user vouched for a folder, and for what in it. Keyed on the real repository root; pointers that a repository
+//! Whether the user trusts a folder, and which of its entries. Keyed on the real repository root; pointers that a repository
 //! supplies about itself count only when the other side confirms them. An approval is bound to what was there: a hook,
 //! server or helper that is new or changed makes the folder untrusted again. Allow rules, directories and all entries of
-//! the local settings file wait alone instead, each until the user accepts it.
+//! the local settings file do not: each of them stays without effect until the user accepts it.
 
 use crate::activation::{self, ActivationItem, ActivationKind};
 use crate::layer::SettingsLayer;
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 use wire::settings::SettingsSource;
 
-/// Beside the reference's flag, in the folder's entry of the state file.
+/// The key next to the reference's flag, in the folder's entry of the state file.
 const RECORD: &str = "gimletTrust";
 const FLAG: &str = "hasTrustDialogAccepted";
 
-/// What is looked at when trust is settled.
+/// The inputs of a trust decision.
 pub(crate) struct TrustInputs<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) env: &'a Env,
@@ -29,7 +29,7 @@ pub(crate) struct TrustInputs<'a> {
     pub(crate) reads_local: bool,
 }
 
-/// Something that needs an approval: new, or other than what was approved.
+/// An item that needs approval: it is new, or differs from the approved one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustDifference {
     pub kind: ActivationKind,
@@ -50,7 +50,7 @@ pub(crate) struct FolderTrust {
     pub(crate) servers: Vec<String>,
     /// Local settings files and what of them counts.
     pub(crate) local: Vec<LocalFile>,
-    /// Entries of all files that wait by themselves.
+    /// Entries of all files that have no effect until the user accepts them one by one.
     pub(crate) waiting: Vec<WaitingEntry>,
     /// Entries of the shared settings file that gimlet wrote for this user.
     pub(crate) own: BTreeSet<String>,
@@ -94,7 +94,7 @@ impl FolderTrust {
         let approved = record.and_then(|record| record.get("starts")?.get(&start)?.as_object());
         match (record, approved) {
             (None, _) => self.adopts = true,
-            // A flag of the reference said yes to the whole folder.
+            // The reference's flag trusts the whole folder.
             (Some(record), None) if record.get("adopted") == Some(&Value::Bool(true)) => self.adopts = true,
             (Some(_), approved) => {
                 let items = activation::list(folder.layers, folder.cwd);
@@ -127,7 +127,7 @@ impl FolderTrust {
         }
     }
 
-    /// Whether an entry of the shared settings file waits by itself.
+    /// Whether an entry of the shared settings file needs acceptance of its own.
     pub(crate) fn holds_back(&self, mark: &str) -> bool {
         self.waiting.iter().any(|waiting| waiting.item.mark == mark)
     }
@@ -212,21 +212,21 @@ pub fn activations(cwd: &Path, loaded: &ProjectConfig) -> Vec<ActivationItem> {
     items
 }
 
-/// How an approval came about.
+/// The source of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalOrigin {
-    /// The user saw the list and said yes.
+    /// The user accepted the list that was shown.
     Asked,
     /// The reference's flag was found; it counts for what is there now.
     Adopted,
 }
 
-/// Records that the user vouched for `cwd` with exactly these items.
+/// Records that the user trusts `cwd` with exactly these items.
 pub fn approve(cwd: &Path, env: &Env, items: &[ActivationItem], approval: ApprovalOrigin) -> Result<(), StateError> {
     let (_, key) = key_of(cwd);
     let start = start_of(cwd, &key);
     let dirs = settings_dirs(cwd, env, &key);
-    // What counted until now because the folder was trusted before goes on counting.
+    // Entries that applied because the folder was trusted before keep applying.
     let before = GlobalState::read(env);
     let adopted: Vec<FirstSight> = dirs.iter().filter_map(|dir| ownership::adoption(env, &before, dir)).collect();
     let (local, shared): (Vec<&ActivationItem>, Vec<&ActivationItem>) = items.iter().partition(|item| item.is_local);
@@ -251,7 +251,7 @@ fn approved_item(item: &ActivationItem) -> (String, Value) {
     (item.id.clone(), json!({"digest": item.digest, "text": item.text}))
 }
 
-/// Records that the user accepts these entries, beside what was accepted before. Says nothing about the rest of the folder.
+/// Records that the user accepts these entries, in addition to earlier ones. Does not change trust in the rest of the folder.
 pub fn approve_entries(cwd: &Path, env: &Env, items: &[ActivationItem]) -> Result<(), StateError> {
     let (_, key) = key_of(cwd);
     let start = start_of(cwd, &key);
@@ -265,17 +265,17 @@ pub fn approve_entries(cwd: &Path, env: &Env, items: &[ActivationItem]) -> Resul
     })
 }
 
-/// Records that the user was asked about these entries and does not want them: they wait without another question.
+/// Records that the user refused these entries: they have no effect, and the question is not repeated.
 pub fn refuse_entries(env: &Env, items: &[ActivationItem]) -> Result<(), StateError> {
     state::update(env, |state| ownership::refuse(state, items))
 }
 
-/// Whether there is something to record about a folder that was met for the first time.
+/// Whether a folder that gimlet reads for the first time needs a record.
 pub fn is_first_sight(loaded: &ProjectConfig) -> bool {
     loaded.adopts_trust || !loaded.first_sights.is_empty()
 }
 
-/// Records what `loaded` found in a folder that was met for the first time. A folder that was trusted before is trusted for
+/// Records what `loaded` found in a folder that gimlet reads for the first time. A folder that was trusted before is trusted for
 /// what is there now; whatever comes later waits.
 pub fn record_first_sight(cwd: &Path, env: &Env, loaded: &ProjectConfig) -> Result<(), StateError> {
     if loaded.adopts_trust {

@@ -15,7 +15,7 @@ pub enum Access {
     Reach { host: String },
     /// Use a tool that is judged by its name alone (WebSearch, MCP tools).
     Use,
-    /// Nothing that needs leave (todo lists, task output).
+    /// Nothing that needs permission (todo lists, task output).
     Harmless,
     /// Get an answer of the person: no rule and no mode gives it in their place (AskUserQuestion, ExitPlanMode).
     Interact,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::SettingsSource;
 
-/// The outcome for one call. An `Ask` that nobody can answer is a denial with the same message.
+/// The outcome for one call. An `Ask` in a session without a person to answer is a denial with the same message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PermissionDecision {
     Allow(DecisionReason),
@@ -18,7 +18,7 @@ pub struct PermissionRefusal {
     /// Fit for the tool result.
     pub message: String,
     pub reason: DecisionReason,
-    /// The path that stood in the way, when it was one.
+    /// The path that caused the refusal; `None` when something else did.
     pub path: Option<PathBuf>,
 }
 
@@ -34,7 +34,7 @@ pub enum DecisionReason {
     WorkingDirectory,
     /// Every part of the command only reads.
     ReadOnlyCommand,
-    /// The tool needs no leave.
+    /// The tool needs no permission.
     Harmless,
     /// A protected path, a credential file or a critical removal.
     SafetyCheck(&'static str),
@@ -153,7 +153,7 @@ impl std::fmt::Display for RequestedAction<'_> {
     }
 }
 
-/// The sentence for a call that would need a person's leave.
+/// The message for a call that needs a person's permission.
 pub fn not_granted_message(wish: RequestedAction<'_>) -> String {
     format!("Claude requested permissions to {wish}, but you haven't granted it yet.")
 }

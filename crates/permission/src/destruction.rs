@@ -1,5 +1,5 @@
 //! What a call may destroy: the paths that would vanish, be overwritten or changed, and the parts of a git repository.
-//! Pure and generous: it names at least what it can see; what it names and nobody touches costs a copy, no more. Paths may
+//! Pure and generous: it returns at least every path it can see; a path that is returned but not changed costs one copy. Paths may
 //! hold patterns, which the caller expands. What it cannot see (the inside of scripts and build tools) it does not name.
 
 mod git;
@@ -25,7 +25,7 @@ pub struct PossibleLosses {
     pub git: Vec<GitLoss>,
     /// Programs that destroy something whose name is only known when they run.
     pub unnamed: Vec<String>,
-    /// Programs that may destroy what nobody can save.
+    /// Programs that may destroy files which cannot be saved beforehand.
     pub uncovered: Vec<String>,
     /// Work may be lost for good: the user should hear that it was saved.
     pub is_irreversible: bool,
@@ -75,7 +75,7 @@ pub enum GitWork {
 }
 
 impl PossibleLosses {
-    /// What the accesses of a call may destroy, seen from where the shell stands.
+    /// What the accesses of a call may destroy, seen from the shell's working directory.
     pub fn from_accesses(accesses: &[Access], cwd: &Path, home: Option<&Path>) -> Self {
         let mut losses = Self::default();
         for access in accesses {
@@ -172,7 +172,7 @@ impl PossibleLosses {
     }
 }
 
-/// Where a part of a command stands.
+/// The position of a part within its command.
 struct LossContext<'a> {
     dir: &'a Path,
     variables: &'a VariableValues,
@@ -196,7 +196,7 @@ fn may_lose(command: &str) -> bool {
     text.contains('>') || text.split(ends_word).any(|word| programs::may_change(word, &text))
 }
 
-/// Redirections that lose nothing and stand in many commands.
+/// Frequent redirections that destroy nothing.
 const HARMLESS: &[&str] = &["2>&1", "2>/dev/null", "&>/dev/null", ">/dev/null", "2> /dev/null", "> /dev/null", ">&2"];
 
 fn runs_text(unit: &SimpleCommand) -> bool {

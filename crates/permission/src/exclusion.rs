@@ -19,7 +19,7 @@ pub fn is_excluded(command: &str, patterns: &[String]) -> bool {
     })
 }
 
-/// A bare program name stands for all its uses.
+/// A program name alone covers every call of the program.
 fn prefix_or(text: &str) -> CommandPattern {
     let text = text.trim();
     if text.contains(['*', ' ']) { CommandPattern::parse(text) } else { CommandPattern::parse(&format!("{text}:*")) }

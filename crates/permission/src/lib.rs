@@ -1,7 +1,7 @@
 //! Given rules, mode and a requested access, decide allow, deny or ask, and say why. No I/O: paths come in resolved.
 //!
 //! `Policy::needs` names the paths whose real location matters, the caller resolves them into `Facts`, and
-//! `Policy::decide` compares both spellings. A path nobody resolved is never allowed by its place.
+//! `Policy::decide` compares both spellings. A path that was not resolved is never allowed by its place.
 
 pub mod access;
 pub mod decision;
@@ -27,6 +27,7 @@ pub use exclusion::is_excluded;
 pub use mask::{KnownSecret, Mask, masked_arguments, masked_formats, masked_line};
 pub use path::normalise;
 pub use policy::explain::{DecisionExplanation, ExplainedPart};
+pub use policy::names::{FoundNames, NameQuery};
 pub use policy::repository::{GitGuard, GuardScope, RepositoryFacts};
 pub use policy::{CommandConfinement, PathFacts, PermissionQuery, Policy, SessionDirectories, ShellEnvironment};
 pub use rule::{PermissionRule, RuleWarning, ignored_reason};

@@ -129,7 +129,7 @@ impl Mask {
         }
     }
 
-    /// A mask in the input of a call, which would be written where the secret stands. `None` when masking is off.
+    /// A mask in the input of a call, which would be written in place of the secret. `None` when masking is off.
     pub fn find_mask_in_input(&self, input: &RawValue) -> Option<String> {
         self.matcher.as_ref()?;
         let raw = input.get();
@@ -142,7 +142,7 @@ impl Mask {
     }
 }
 
-/// What stands in place of a secret called `name`.
+/// The text that replaces a secret called `name`.
 fn mask_text(name: &str) -> String {
     let shown: String = name.chars().filter(|c| !c.is_control() && !matches!(c, '[' | ']' | '"' | '\\')).collect();
     let end = shown.char_indices().map(|(at, _)| at).find(|at| *at >= NAME_BYTES).unwrap_or(shown.len());

@@ -24,7 +24,7 @@ pub(crate) fn is_inside(path: &Path, roots: &[PathBuf]) -> bool {
     path.is_absolute() && roots.iter().any(|root| path.starts_with(root))
 }
 
-/// A path in both spellings: as named, and where it really is. `real` is `None` when nobody resolved it.
+/// A path in both spellings: as named, and where it really is. `real` is `None` when it was not resolved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResolvedPath<'a> {
     pub(crate) given: &'a Path,
@@ -48,7 +48,7 @@ impl ResolvedPath<'_> {
 pub(crate) struct PatternAnchors<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) home: Option<&'a Path>,
-    /// Of the settings file the rule stands in.
+    /// The directory of the settings file that contains the rule.
     pub(crate) root: &'a Path,
     /// Follows links; identity for what does not exist.
     pub(crate) resolve: &'a dyn Fn(&Path) -> PathBuf,

@@ -1,8 +1,10 @@
 //! The decision: one order for every tool and mode. Refuses to guess: what is not resolved or not understood asks.
 
 mod command;
+mod directory_tracker;
 pub(crate) mod explain;
 mod facts;
+pub(crate) mod names;
 mod reading;
 mod removing;
 pub(crate) mod repository;
@@ -35,20 +37,20 @@ pub struct PermissionQuery<'a> {
     /// The tool's current name.
     pub tool: &'a str,
     pub accesses: &'a [Access],
-    /// The input as sent, for rules that speak of its fields. Without it such deny and ask rules cover the whole tool.
+    /// The input as sent, for rules on its fields. Without it such deny and ask rules cover the whole tool.
     pub input: Option<&'a str>,
     pub confinement: CommandConfinement,
-    /// Somebody stood in for the person who would have to answer.
+    /// A host or hook has answered in place of the person.
     pub is_answered: bool,
 }
 
-/// What the operating system would hold a command to, whatever it tries.
+/// How the operating system confines a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommandConfinement {
     /// Nothing, or it does not count: the ordinary order applies.
     #[default]
     Not,
-    /// The sandbox, and commands in it need no leave.
+    /// The sandbox, and commands in it need no permission.
     Sandboxed,
     /// It asks to leave the sandbox.
     Escaping,
@@ -90,7 +92,7 @@ pub struct SessionDirectories {
     pub plan_file: Option<PathBuf>,
     /// Where the session keeps notes for later ones: Markdown files there are read and written without a question.
     pub notes: Vec<PathBuf>,
-    /// The git remotes at the start, by name; `None` when nobody looked.
+    /// The git remotes at the start, by name; `None` when they were not read.
     pub remotes: Option<BTreeMap<String, String>>,
     /// `permissions.blockReadsOutsideWorkingDirectories`: reads elsewhere are refused in every mode.
     pub block_reads_outside: bool,
@@ -198,7 +200,7 @@ impl Policy {
         self.decide_with(request, facts, PriorGrant::None)
     }
 
-    /// As `decide`, for a call that a hook allows: its word stands in for mode, allow rules and question, never for a deny
+    /// As `decide`, for a call that a hook allows: the hook replaces mode, allow rules and question, never a deny
     /// rule, an ask rule, plan mode or a safety check.
     pub fn decide_allowed(&self, request: &PermissionQuery<'_>, facts: &PathFacts) -> PermissionDecision {
         self.decide_with(request, facts, PriorGrant::Hook)
@@ -314,7 +316,7 @@ impl Policy {
         asked.facts.resolve_path(path).both(|p| is_text(p) && is_inside(p, &self.directories.notes))
     }
 
-    /// The sandbox stands in for a question; leaving it is always one.
+    /// A command in the sandbox needs no question; a command that leaves it always does.
     fn decide_by_confinement(&self, asked: &AccessRequest<'_>) -> Option<PermissionDecision> {
         match asked.confinement {
             CommandConfinement::Not => None,
@@ -324,9 +326,9 @@ impl Policy {
         }
     }
 
-    /// The first deny or ask rule that might speak of this access.
+    /// The first deny or ask rule that may cover this access.
     fn forbidding_rule(&self, behaviour: RuleBehaviour, asked: &AccessRequest<'_>) -> Option<&PermissionRule> {
-        // Whoever wants to be asked about every command is served by the sandbox; who named commands still is.
+        // The sandbox replaces an ask rule for every command; ask rules for named commands still apply.
         let served = behaviour == RuleBehaviour::Ask && asked.confinement == CommandConfinement::Sandboxed;
         let of_tool = |rule: &&PermissionRule| {
             rule.behaviour == behaviour && ((rule.covers_tool(asked.tool) && !served) || asked.has_input_for(rule))
@@ -488,7 +490,7 @@ impl Policy {
 
     fn decide_by_default(&self, asked: &AccessRequest<'_>) -> PermissionDecision {
         match asked.access {
-            // Whoever was to be asked has answered: `hard_check` comes before this.
+            // The person has answered: `hard_check` runs before this.
             Access::Harmless | Access::Interact => PermissionDecision::Allow(DecisionReason::Harmless),
             Access::ReadPath(path) if self.may_see(asked.facts.resolve_path(path)) => {
                 PermissionDecision::Allow(DecisionReason::WorkingDirectory)
@@ -537,7 +539,7 @@ impl Policy {
     }
 }
 
-/// Leave that was given beforehand.
+/// Permission that was given before the decision.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PriorGrant {
     None,

@@ -94,7 +94,7 @@ fn whatever_is_not_plainly_read_only_asks() {
     // SC-A04..A15, A20..A24, A28, A30..A35; SC-B01..B26; SC-C11; [CLI-144] [CLI-145] [CLI-148]
     let padded = format!("ls {}", "a".repeat(10_001));
     each(&policy(Mode::Default, &[]), "ask", &[
-        "curl x", "echo hi | sh", "echo \"$(id)\"", "echo \"`id`\"", "cat <(curl x)", "X=curl; $X y", "cat${IFS}notes.txt",
+        "curl x", "echo hi | sh", "echo \"$(id)\"", "echo \"$(curl x)\"", "echo \"`curl x`\"", "cat <(curl x)", "X=curl; $X y", "cat${IFS}notes.txt",
         "rg${IFS}--pre=sh${IFS}x", "echo ${a=\"$\"} ${b=\"${a}(id)\"}${b@P}", "echo $((a[$(id)]))", "[[ -v 'a[$(id)]' ]]",
         "cat <<EOF\n$(curl x)\nEOF", padded.as_str(), "echo \"unterminated", "ls(){ curl x; }; ls", "if true; then curl x; fi",
         "for f in a; do curl x; done", "( curl x )", "{ curl x; }", "! curl x", "time curl x", "eval \"ls\"", "source ./env.sh",
@@ -152,7 +152,7 @@ fn exact_rules_and_whole_tool_rules() {
         (Allow, "Bash(find:*)"), (Allow, "Bash(watch:*)"), (Allow, "Bash(xargs:*)"), (Allow, "Bash(grep:*)"), (Allow, "Bash(git log:*)"),
     ]);
     each(&broad, "ask", &[
-        "find . -exec rm {} +", "find . -delete", "find . -name '*.bak' -delete", "watch ls", "ls | xargs -n1 grep x", "timeout 5 watch ls",
+        "find . -exec rm {} +", "find . -delete", "find . -name '*.bak' -delete", "watch ls", "ls | xargs -n1 sort", "ls | xargs -n1 -a f grep x", "timeout 5 watch ls",
     ]);
     each(&broad, "allow", &["find /etc -name x", "ls | xargs grep x", "git -C /p log", "git --no-pager log x"]);
     let all = policy(Mode::Default, &[(Allow, "Bash")]);

@@ -1,6 +1,7 @@
 //! What a command would read, as far as its programs are known: the exchange between the policy, which knows programs and
 //! rules, and the caller, which knows the disk.
 
+pub use crate::shell::find::is_plain_name;
 use crate::shell::flow::ShellField;
 pub use crate::shell::flow::field::name_fits;
 pub use crate::shell::name_pattern::NamePattern;
@@ -16,7 +17,7 @@ pub fn plain_name(pattern: &str) -> Option<String> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadPlan {
     pub targets: Vec<ReadTarget>,
-    /// What cannot be told before the command runs.
+    /// Why some reads are not known before the command runs; `None` when all are known.
     pub unknown: Option<String>,
 }
 
@@ -24,7 +25,7 @@ pub struct ReadPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadTarget {
     pub program: String,
-    /// Absolute. `*`, `?` and `[…]` are patterns of the shell; as plain characters they stand behind a backslash.
+    /// Absolute. `*`, `?` and `[…]` are patterns of the shell; as plain characters they follow a backslash.
     pub pattern: String,
     pub extent: ReadExtent,
 }
@@ -87,7 +88,7 @@ pub struct ForbiddenRead {
     pub path: PathBuf,
     /// Of the program that would open it.
     pub program: String,
-    /// How the program was told to go through a tree.
+    /// Whether the program found the file while it walked a tree.
     pub in_tree: bool,
 }
 

@@ -60,7 +60,7 @@ pub(crate) struct InputFieldRule {
     pub(crate) value: String,
 }
 
-/// Splits a list of rules at commas and blanks that stand outside parentheses.
+/// Splits a list of rules at commas and blanks outside parentheses.
 pub fn split_list(list: &str) -> Vec<String> {
     let mut rules = Vec::new();
     let mut current = String::new();
@@ -148,7 +148,7 @@ fn target(text: &RuleText, anchors: PatternAnchors<'_>, warn: &mut dyn FnMut(Str
         warn(format!("there is no tool called {name}"));
     }
     let Some(spec) = spec else {
-        // Whoever left the parentheses empty meant to name something; only a bare name grants the whole tool.
+        // Empty parentheses are taken for a missing specifier; only a bare name grants the whole tool.
         if allow && has_empty_specifier(&text.text) {
             return Err(format!("its parentheses are empty: write {name} for every use, or what is allowed inside"));
         }
@@ -218,7 +218,7 @@ fn parameter<'a>(tool: &str, spec: &'a str) -> Option<(&'a str, &'a str)> {
     (is_name && fits && !value.is_empty()).then_some((field, value))
 }
 
-/// Names a rule may speak of; for anything else a deny or ask rule deserves a word.
+/// Tool names a rule may use; a deny or ask rule with another name gets a warning.
 #[rustfmt::skip]
 const TOOLS: &[&str] = &[
     "Agent", "AskUserQuestion", "Bash", "Monitor", "PowerShell", "Edit", "MultiEdit", "Write", "NotebookEdit", "Read",
@@ -283,7 +283,7 @@ impl PermissionRule {
         }
     }
 
-    /// Whether the rule speaks of this call by its input. Without an input, deny and ask take it for the whole tool.
+    /// Whether the rule covers this call by its input. Without an input, deny and ask take it for the whole tool.
     pub(crate) fn covers_input(&self, tool: &str, input: Option<&ScalarInput>) -> bool {
         let allow = self.behaviour == RuleBehaviour::Allow;
         let named = match &self.target {

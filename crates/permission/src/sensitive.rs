@@ -49,7 +49,7 @@ const SECRET_EXTENSIONS: &[&str] = &["pem", "key", "p12", "pfx", "p8", "jks", "k
 /// `.env.example` and its like are made to be read.
 const HARMLESS_ENV: &[&str] = &["example", "sample", "template", "dist", "defaults", "schema"];
 
-/// Private keys and credential files: a read needs a rule that speaks of the path. Called for every file of a search,
+/// Private keys and credential files: a read needs a rule that covers the path. Called for every file of a search,
 /// so it does not allocate for ordinary names.
 pub fn is_secret(path: &Path) -> bool {
     let Some(name) = path.file_name() else { return false };
@@ -109,7 +109,7 @@ fn folded(path: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Where private keys and credentials are kept, as a plain table for whoever has to hide them from a process.
+/// Where private keys and credentials are kept, as a plain table for code that hides them from a process.
 #[derive(Clone, Copy, Debug)]
 pub struct SecretPlaces {
     /// Relative to the home directory; a folder stands for everything below it.

@@ -16,7 +16,7 @@ pub fn gather_with_repositories(policy: &Policy, request: &PermissionQuery<'_>, 
     if !request.accesses.iter().any(mentions_git) {
         return facts;
     }
-    let places = policy.git_places(request, cwd).into_iter();
+    let places = policy.git_places(request, &facts).into_iter();
     let found = places.map(|dir| {
         let found = match NeutralConfig::of([dir.as_path()], env).and_then(|found| found.variables(env).map(|_| found))
         {
@@ -37,6 +37,13 @@ pub fn gather(policy: &Policy, request: &PermissionQuery<'_>, cwd: &Path) -> Pat
     let mut facts = PathFacts::gather(cwd.to_path_buf(), policy.needs(request, cwd), sys::real_path::path)
         .with_process_paths(sys::real_path::depends_on_process)
         .with_repositories(BTreeMap::new());
+    let holds_names =
+        |command: &str| command.contains(['*', '?', '[']) || command.contains("ls-files") || command.contains("xargs");
+    if request.accesses.iter().any(|access| matches!(access, Access::Run(command) if holds_names(command))) {
+        let names = crate::names::find_names(policy.name_queries(request, cwd));
+        let resolve = |path: &Path| (!sys::real_path::depends_on_process(path)).then(|| sys::real_path::path(path));
+        facts = facts.with_names(names, resolve);
+    }
     if let Some(plan) = policy.read_plan(request, cwd) {
         facts = facts.with_reads(crate::reads::check_reads(&plan, policy));
     }

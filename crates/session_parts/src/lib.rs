@@ -17,6 +17,7 @@ pub mod mcp;
 pub mod messages;
 pub mod mirror;
 pub mod models;
+mod names;
 pub mod options;
 pub mod permission_prompt;
 pub mod picture;

@@ -28,6 +28,16 @@ pub fn shares_repository(dir: &Path, top: &Path) -> bool {
     dir.starts_with(top) && !dir.ancestors().take_while(|part| *part != top).any(nested)
 }
 
+/// The files below `dir` that the index of its repository lists, relative to `dir`; some of them may have left the index.
+/// `None` when the index cannot be read.
+pub fn tracked_files(dir: &Path) -> Option<Vec<PathBuf>> {
+    let dir = dir.canonicalize().ok()?;
+    let top = root(&dir)?;
+    let inner = dir.strip_prefix(&top).ok()?;
+    let files = index::files(&git_dir(&top)?)?;
+    Some(files.iter().filter_map(|file| file.strip_prefix(inner).ok()).map(Path::to_path_buf).collect())
+}
+
 /// Where the repository of `dir` pushes to: the lines of each remote, by name, and under the empty name those that can
 /// redirect any of them.
 pub fn remotes(dir: &Path) -> BTreeMap<String, String> {

@@ -164,6 +164,7 @@ async fn run(spawn: SpawnSpec) -> bool {
     }
 }
 
+/// `dotglob` and `nocaseglob` are left out: patterns stand for the files with which a command was judged.
 /// Functions whose names begin with `_` are mostly completions and would slow down every command; they are kept
 /// only when something that is kept names them. Aliases come last, or they would be expanded inside the functions.
 const BASH_DUMP: &str = r#"
@@ -179,7 +180,7 @@ while [ "$again" ]; do
   done
   hidden=("${rest[@]}")
 done
-for o in extglob globstar nullglob dotglob nocaseglob autocd cdspell; do
+for o in extglob globstar nullglob autocd cdspell; do
   shopt -q "$o" 2>/dev/null && printf 'shopt -s %s\n' "$o"
 done
 printf '%s\nshopt -s expand_aliases\n%s\nexport PATH=%q\n' "$kept" "$aliases" "$PATH""#;

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 mod generators;
+mod silent_forms;
 
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
@@ -134,6 +135,13 @@ fn a_denied_file_is_not_read_through_patterns_searches_or_variables() {
     // The same under an allow for everything, in bypass mode, and with variables and loops.
     let all = json!({"deny": ["Read(./secrets/**)", "Read(.env)"], "allow": ["Bash"]});
     let further = [
+        "column -t sec*/k",
+        "pr -e sec*/k",
+        "od -w sec*/k",
+        "strings -o sec*/k",
+        "split -d sec*/k x",
+        "cp -Z sec*/k docs/y",
+        "readelf -w sec*/k",
         "X=secrets; cat $X/k",
         "for f in sec*/*; do cat \"$f\"; done",
         "for f in *; do cat $f/k; done",

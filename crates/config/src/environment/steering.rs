@@ -1,8 +1,8 @@
-//! Which variables make programs run or load code, or send credentials elsewhere. A folder that nobody vouched for sets none
+//! Which variables make programs run or load code, or send credentials elsewhere. An untrusted folder sets none
 //! of them. The names of a known program are taken as a family, with the few exceptions that only tune it; names of unknown
 //! programs are judged by the words in them.
 
-/// What stands at the start of the variables of one program or library.
+/// The prefix of the variables of one program or library.
 #[rustfmt::skip]
 const FAMILIES: &[&str] = &[
     // The loader and the C library.

@@ -210,10 +210,10 @@ impl McpChange<'_> {
             }
         }
         let folders = super::folders(self.loaded, self.cwd);
-        let told = |folder: &PathBuf| {
+        let has_choices = |folder: &PathBuf| {
             CHOICES.iter().any(|key| self.loaded.state.project_value(folder, key).is_some_and(holds_something))
         };
-        if folders.iter().any(told) {
+        if folders.iter().any(has_choices) {
             state::update(self.env, |state| {
                 for folder in &folders {
                     let entry =

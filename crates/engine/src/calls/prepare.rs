@@ -481,12 +481,12 @@ fn command_parts(explained: &permission::DecisionExplanation) -> Vec<CommandPart
     if explained.parts.len() < 2 {
         return Vec::new();
     }
-    let told = |part: &permission::ExplainedPart| CommandPart {
+    let command_part = |part: &permission::ExplainedPart| CommandPart {
         command: permission::escape_invisible(&part.text),
         decision: part.decision.into(),
         reason: permission::escape_invisible(&part.reason.describe()),
     };
-    explained.parts.iter().map(told).collect()
+    explained.parts.iter().map(command_part).collect()
 }
 
 /// Asks the MCP tool that decides in place of a person.

@@ -1,10 +1,10 @@
-//! Programs that can destroy work in ways nobody can foresee from their words: editors that run scripts, one-liners of
+//! Programs that can destroy work in ways that their arguments do not show: editors that run scripts, one-liners of
 //! interpreters, compressors that replace their input, tools that destroy what is not a file. What they do is not saved,
 //! so the user is warned. Programs that are not in the tables here give no warning.
 
 use super::programs::ProgramArguments;
 
-/// Compressors and others that remove what they were given, unless told to keep it or to write to stdout.
+/// Compressors and others that remove their input, unless an option keeps it or writes to stdout.
 #[rustfmt::skip]
 const REPLACERS: &[&str] = &[
     "gzip", "gunzip", "pigz", "unpigz", "bzip2", "bunzip2", "pbzip2", "xz", "unxz", "lzma", "unlzma", "lzip", "compress",

@@ -21,7 +21,7 @@ pub(super) enum KeyCharset {
     /// What a path of an address may hold.
     Url,
     Base64,
-    /// What stands in a header after `Bearer`.
+    /// The credential after `Bearer` in a header.
     Credential,
     /// What a value in the query of an address is made of.
     Query,
@@ -74,7 +74,7 @@ pub(super) enum KeyBody {
     SettingValue,
 }
 
-/// What may stand before the key.
+/// The characters that may precede the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyBoundary {
     /// Anything: the beginning is unmistakable.

@@ -86,7 +86,7 @@ fn quoted(bytes: &[u8], start: usize, close: u8, ended: bool) -> KeyMatch {
         return if window.len() == VALUE { KeyMatch::No } else { undecided(ended) };
     };
     let secret = &window[..end];
-    // In braces stands a name more often than a password.
+    // Text in braces is more often a name than a password.
     let is_name = close == b'}' && !is_mixed_text(secret);
     if matches!(window[end], b'\n' | b'\r') || is_name {
         return KeyMatch::No;

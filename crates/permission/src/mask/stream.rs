@@ -165,10 +165,10 @@ fn skip_pem(bytes: &[u8], left: usize, ended: bool) -> (usize, bool) {
         if rest.starts_with(PEM_END) {
             let title = &rest[PEM_END.len()..rest.len().min(PEM_END.len() + PEM_TITLE)];
             let whole = title.windows(5).position(|w| w == b"-----").map(|end| at + PEM_END.len() + end + 5);
-            let told = ended || title.len() == PEM_TITLE;
+            let is_complete = ended || title.len() == PEM_TITLE;
             return match whole {
                 Some(end) => (end, false),
-                None if told => (at + PEM_END.len(), false),
+                None if is_complete => (at + PEM_END.len(), false),
                 None => (at, true),
             };
         }

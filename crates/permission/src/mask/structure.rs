@@ -1,4 +1,4 @@
-//! Secrets that are known by what stands around them: the credential of an `Authorization` header, the password in an
+//! Secrets that are recognised by the text around them: the credential of an `Authorization` header, the password in an
 //! address or a connection string. Only the secret itself is hidden. Placeholders, samples of documentation and
 //! passwords for this very machine are not secrets.
 
@@ -19,7 +19,7 @@ const SCHEMES: &[&str] = &[
     "bearer", "basic", "token", "apikey", "api-key", "api_key", "key", "bot", "jwt", "oauth", "ssws", "geniekey", "splunk",
     "negotiate", "ntlm", "zoho-oauthtoken", "deepl-auth-key", "klaviyo-api-key", "private-token", "x-api-key",
 ];
-/// What stands between scheme and credential, in a header and in an address.
+/// The text between scheme and credential, in a header and in an address.
 const BETWEEN: &[&[u8]] = &[b" ", b"%20", b"+", b": ", b" token=", b" Token="];
 
 /// `bytes` follow the name of the header.

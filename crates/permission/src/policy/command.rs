@@ -1,6 +1,8 @@
 //! Deciding shell commands. Deny, ask and the safety checks use the generous reading of the command, everything that
 //! allows uses the strict one; a command is allowed only when each of its parts is.
 
+use super::directory_tracker::{DirectoryTracker, ReadFootprint, ReadOperand};
+use super::names::FoundNames;
 use super::repository::{self, GitCall};
 use super::{AccessRequest, DecisionReason, PathAccess, PathFacts, PermissionDecision, Policy, rule_reason};
 use crate::path::{ResolvedPath, is_inside, normalise};
@@ -8,10 +10,9 @@ use crate::rule::{PermissionRule, RuleTarget};
 use crate::sensitive;
 use crate::shell::pattern::CommandPattern;
 use crate::shell::reading::CommandReading;
-use crate::shell::readonly::{self, ReadAccess};
-use crate::shell::script::{FileRedirect, ShellWord, SimpleCommand, UnitJoin, join_raw};
+use crate::shell::script::{FileRedirect, ShellWord, SimpleCommand, join_raw};
 use crate::shell::suspects::PossibleCommand;
-use crate::shell::{files, find, flags, git, outputs, script_languages, wrapper};
+use crate::shell::{files, flags, git, outputs, script_languages, wrapper};
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::RuleBehaviour;
@@ -32,12 +33,12 @@ impl Policy {
                 false
             });
         }
-        let mut walk = DirectoryTracker::new(cwd, home);
-        for unit in reading.strict.iter().flatten() {
+        let mut walk = DirectoryTracker::new(cwd, home, None);
+        for unit in reading.units() {
             needs.extend(unit.redirects.iter().filter_map(|redirect| walk.path(&redirect.word)));
             let paths = walk.step(unit).map(|parts| parts.paths).unwrap_or_default();
             needs.extend(paths.into_iter().map(|path| path.open));
-            needs.extend(output_files(unit).iter().filter_map(|word| walk.path(word)));
+            needs.extend(output_files(&unit.words).iter().filter_map(|word| walk.path(word)));
             let changed = changed_operands(wrapper::strip_wrappers(&unit.words)).into_iter().flatten();
             needs.extend(changed.filter_map(|word| walk.path(word)));
         }
@@ -64,7 +65,7 @@ impl Policy {
         by_text.or_else(by_link).map(|(rule, _)| rule).or_else(|| self.file_rule(behaviour, &reading.suspects, facts))
     }
 
-    /// Whether a rule speaks of the program that a path of the command leads to.
+    /// Whether a rule covers the program that a path of the command leads to.
     fn covers_linked(pattern: &CommandPattern, reading: &CommandReading, facts: &PathFacts) -> bool {
         reading.any_call(|words| {
             let Some((program, arguments)) = words.split_first().filter(|(name, _)| name.contains('/')) else {
@@ -111,7 +112,7 @@ impl Policy {
             .any(|behaviour| self.command_rules(behaviour).next().is_some())
     }
 
-    /// Path rules also speak of the files that well-known programs and redirections touch.
+    /// Path rules also cover the files that well-known programs and redirections touch.
     fn file_rule(
         &self,
         behaviour: RuleBehaviour,
@@ -173,10 +174,9 @@ impl Policy {
 
     /// Whether the command is read-only as a whole.
     pub(super) fn only_reads(&self, reading: &CommandReading, facts: &PathFacts) -> bool {
-        reading.strict.as_ref().is_ok_and(|units| {
-            let parts = self.judge_units(units, facts, GrantScope::Nothing);
-            parts.iter().all(|part| part.grant.is_some())
-        })
+        let units = reading.units();
+        let parts = self.judge_units(units, facts, GrantScope::Nothing);
+        !units.is_empty() && parts.iter().all(|part| part.grant.is_some())
     }
 
     /// The last two steps of the order for a command: allow rules part by part, then the read-only default.
@@ -186,6 +186,9 @@ impl Policy {
         }
         let units = match &reading.strict {
             Ok(units) => units,
+            Err(_) if self.only_reads(reading, asked.facts) => {
+                return PermissionDecision::Allow(DecisionReason::ReadOnlyCommand);
+            }
             Err(why) => return self.ask(asked, DecisionReason::NotUnderstood(why)),
         };
         // The reason is that of the first part that needed more than reading.
@@ -225,7 +228,27 @@ impl Policy {
         facts: &PathFacts,
         grants: GrantScope,
     ) -> Vec<UnitVerdict> {
-        let mut walk = DirectoryTracker::new(&facts.cwd, self.directories.home.as_deref());
+        // Names on disk stay what they are only while no part writes anything.
+        let judged = self.judge_units_with(units, facts, grants, Some(&facts.names));
+        let only_reads = |part: &UnitVerdict| part.grant == Some(DecisionReason::ReadOnlyCommand) && !part.writes;
+        if facts.names.is_empty() || judged.iter().all(only_reads) {
+            return judged;
+        }
+        // What the names forbid stays forbidden.
+        let without_names = self.judge_units_with(units, facts, grants, None);
+        let is_read = |part: &UnitVerdict| part.grant == Some(DecisionReason::ReadOnlyCommand);
+        let stricter = judged.into_iter().zip(without_names);
+        stricter.map(|(with, without)| if is_read(&without) && !is_read(&with) { with } else { without }).collect()
+    }
+
+    fn judge_units_with(
+        &self,
+        units: &[SimpleCommand],
+        facts: &PathFacts,
+        grants: GrantScope,
+        names: Option<&FoundNames>,
+    ) -> Vec<UnitVerdict> {
+        let mut walk = DirectoryTracker::new(&facts.cwd, self.directories.home.as_deref(), names);
         let judge = |unit| self.judge_unit(unit, &mut walk, facts, grants);
         let mut judged: Vec<UnitVerdict> = units.iter().map(judge).collect();
         for (at, unit) in units.iter().enumerate() {
@@ -246,6 +269,7 @@ impl Policy {
     ) -> UnitVerdict {
         let redirects = unit.redirects.iter().all(|redirect| self.may_redirect(redirect, walk, facts, grants))
             && self.may_output(unit, walk, facts, grants);
+        let writes = unit.redirects.iter().any(|redirect| redirect.writes) || !output_files(&unit.words).is_empty();
         let reads = walk.step(unit).filter(|parts| self.may_read_all(parts, facts));
         let obstacle = reads.as_ref().and_then(|parts| self.obstacle(parts, facts));
         let inert = unit.assignments.iter().all(|assignment| wrapper::is_inert(assignment));
@@ -257,7 +281,7 @@ impl Policy {
             (GrantScope::Nothing, None) => (None, Vec::new()),
             (GrantScope::RulesAndMode, None) => (self.unit_grant(unit, walk, facts), Vec::new()),
         };
-        UnitVerdict { text: unit.text(), grant, obstacle, git, arguments: repository::arguments(unit) }
+        UnitVerdict { text: unit.text(), grant, writes, obstacle, git, arguments: repository::arguments(unit) }
     }
 
     /// A redirection is a read or a write of that file, whatever the command in front of it may do.
@@ -295,13 +319,17 @@ impl Policy {
         facts: &PathFacts,
         grants: GrantScope,
     ) -> bool {
-        let Some(program) = wrapper::strip_wrappers(&unit.words).first() else { return true };
+        // A file whose name looks like an option is one where a pattern puts it among the arguments.
+        // In which order the shell puts such names is not known, so a file called `--` protects from nothing.
+        let mut words = DirectoryTracker::at(walk, &facts.names).expand(&unit.words);
+        words.retain(|word| !word.matched || word.text != "--");
+        let Some(program) = wrapper::strip_wrappers(&words).first() else { return true };
         let program = wrapper::base_name(&program.text);
-        // Whoever allows a program whose purpose is to write has allowed the writing; protected files are another matter.
+        // A rule that allows a program whose purpose is to write allows the writing; protected files are checked elsewhere.
         if outputs::exists_to_write(program) {
             return true;
         }
-        output_files(unit)
+        output_files(&words)
             .into_iter()
             .all(|word| self.may_redirect(&FileRedirect { word, writes: true }, walk, facts, grants))
     }
@@ -364,7 +392,7 @@ impl Policy {
         let real_cwd = facts.real(&facts.cwd);
         let at_home =
             ResolvedPath { given: &facts.cwd, real: real_cwd }.both(|p| is_inside(p, &self.directories.roots));
-        // The files were computed and held against the rules before, unless nobody looked.
+        // `forbidden_reads` compared the files with the rules before, unless the caller did not compute them.
         let below_denied = parts.opens_unseen && self.restricts_reading() && facts.reads.is_none();
         at_home && !below_denied && parts.paths.iter().all(|path| self.may_read(path, facts))
     }
@@ -373,6 +401,10 @@ impl Policy {
         let given = normalise(&path.open);
         let spelled = ResolvedPath { given: &given, real: facts.real(&path.open) };
         let named = || self.path_rule(RuleBehaviour::Allow, PathAccess::Read, spelled).is_some();
+        let mut forbidding = [RuleBehaviour::Deny, RuleBehaviour::Ask].into_iter();
+        if forbidding.any(|behaviour| self.path_rule(behaviour, PathAccess::Read, spelled).is_some()) {
+            return false;
+        }
         if spelled.any(sensitive::is_secret) {
             return named();
         }
@@ -391,6 +423,8 @@ const SYSTEM_FACTS: &[&str] = &[
 pub(super) struct UnitVerdict {
     pub(super) text: String,
     pub(super) grant: Option<DecisionReason>,
+    /// A redirection or an option makes it write a file.
+    pub(super) writes: bool,
     /// What keeps a git call that only reads from being granted as such.
     pub(super) obstacle: Option<String>,
     /// The git calls that are granted because they only read.
@@ -407,8 +441,8 @@ pub(super) enum GrantScope {
 }
 
 /// The files that options of the command make it write.
-fn output_files(unit: &SimpleCommand) -> Vec<ShellWord> {
-    let Some((program, arguments)) = wrapper::strip_wrappers(&unit.words).split_first() else { return Vec::new() };
+fn output_files(words: &[ShellWord]) -> Vec<ShellWord> {
+    let Some((program, arguments)) = wrapper::strip_wrappers(words).split_first() else { return Vec::new() };
     let texts: Vec<String> = arguments.iter().map(|word| word.text.clone()).collect();
     let files = outputs::written_by(wrapper::base_name(&program.text), &texts).files;
     let files = files.into_iter().filter(|file| file != "/dev/null");
@@ -441,161 +475,4 @@ fn changed_operands(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
         }
     }
     (!operands.is_empty()).then_some(operands)
-}
-
-/// What one read-only part looks at.
-#[derive(Debug, Default)]
-pub(super) struct ReadFootprint {
-    paths: Vec<ReadOperand>,
-    /// Opens files whose names are not in the command.
-    opens_unseen: bool,
-    /// Git calls that use the repository of a directory.
-    pub(super) repositories: Vec<GitCall>,
-}
-
-#[derive(Debug)]
-struct ReadOperand {
-    /// As the program would open it: not normalised, because links count before `..` does.
-    open: PathBuf,
-}
-
-/// Follows `cd` through a command.
-pub(super) struct DirectoryTracker<'a> {
-    /// `None` once it is not certain.
-    cwd: Option<PathBuf>,
-    home: Option<&'a Path>,
-    /// The group in which a `cd` stood.
-    cd_scope: Option<u32>,
-    /// The part before prints names of files below these, and nothing else.
-    names: Option<Vec<PathBuf>>,
-}
-
-impl<'a> DirectoryTracker<'a> {
-    pub(super) fn new(cwd: &Path, home: Option<&'a Path>) -> Self {
-        Self { cwd: Some(cwd.to_path_buf()), home, cd_scope: None, names: None }
-    }
-
-    pub(super) fn has_moved(&self) -> bool {
-        self.cd_scope.is_some()
-    }
-
-    /// What the unit looks at when it only reads; moves along when it is a `cd`.
-    pub(super) fn step(&mut self, unit: &SimpleCommand) -> Option<ReadFootprint> {
-        // After `cd x; …` or `cd x || …` the directory depends on whether `cd` worked, outside a group on whether the
-        // group was a subshell.
-        let follows = matches!(unit.join, UnitJoin::And | UnitJoin::Pipe);
-        if self.cd_scope.is_some_and(|scope| scope != unit.scope || !follows) {
-            self.cwd = None;
-        }
-        let inner = wrapper::strip_wrappers(&unit.words);
-        let given = self.names.take().filter(|_| unit.join == UnitJoin::Pipe);
-        // What xargs appends is known only where names of files come over the pipe.
-        let appends = unit.words.iter().any(|word| word.raw == "xargs");
-        let looks =
-            if appends { given.as_ref().and_then(|_| find::appended(&unit.words)) } else { readonly::looks(inner) };
-        let moves = inner.first().is_some_and(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd" | "chdir"));
-        let mut parts = looks.and_then(|looks| self.parts(looks));
-        if let (true, Some(parts), Some(below)) = (appends, &mut parts, &given) {
-            parts.opens_unseen = true;
-            parts.paths.extend(below.iter().cloned().map(|open| ReadOperand { open }));
-        }
-        self.names = match &parts {
-            Some(parts) if !appends && parts.paths.is_empty() && find::selects_lines(inner) => given,
-            Some(parts) if find::prints_names(inner) => {
-                Some(parts.paths.iter().map(|path| path.open.clone()).chain(self.cwd.clone()).collect())
-            }
-            Some(_) | None => None,
-        };
-        if moves {
-            let target = parts.as_ref().and_then(|parts| parts.paths.first()).map(|path| normalise(&path.open));
-            let certain = !unit.feeds && !matches!(unit.join, UnitJoin::Or | UnitJoin::Pipe);
-            self.cwd = target.filter(|_| certain);
-            self.cd_scope = Some(unit.scope);
-        }
-        parts
-    }
-
-    fn parts(&self, looks: Vec<ReadAccess<'_>>) -> Option<ReadFootprint> {
-        let mut parts = ReadFootprint::default();
-        for look in looks {
-            match look {
-                ReadAccess::Path(word) => parts.paths.push(ReadOperand { open: self.path(word)? }),
-                ReadAccess::Search(word) => {
-                    parts.opens_unseen = true;
-                    let open = word.map_or_else(|| self.cwd.clone(), |word| self.path(word))?;
-                    parts.paths.push(ReadOperand { open });
-                }
-                ReadAccess::Glob { word, content } => {
-                    parts.opens_unseen |= content;
-                    parts.paths.push(ReadOperand { open: self.glob_directory(word, content)? });
-                }
-                ReadAccess::Enter(word) => {
-                    let inward =
-                        word.text.split('/').skip_while(|part| matches!(*part, ".." | ".")).all(|part| part != "..");
-                    parts.paths.push(ReadOperand { open: self.path(word).filter(|_| inward)? });
-                }
-                ReadAccess::Repository(call) => {
-                    let dir = match call.directory {
-                        Some(word) => self.path(word)?,
-                        None => self.cwd.clone()?,
-                    };
-                    if call.directory.is_some() {
-                        parts.paths.push(ReadOperand { open: dir.clone() });
-                    }
-                    if call.uses_programs {
-                        parts.repositories.push(GitCall { dir, external_diff: call.external_diff });
-                    }
-                }
-            }
-        }
-        Some(parts)
-    }
-
-    /// Where the program would open the word.
-    fn path(&self, word: &ShellWord) -> Option<PathBuf> {
-        if word.tilde {
-            let rest = word.text.strip_prefix('~')?;
-            let home = self.home?;
-            return match rest.strip_prefix('/') {
-                Some(rest) => Some(home.join(rest)),
-                None => rest.is_empty().then(|| home.to_path_buf()),
-            };
-        }
-        if word.text.is_empty() {
-            return None;
-        }
-        if word.text.starts_with('/') {
-            return Some(PathBuf::from(&word.text));
-        }
-        Some(self.cwd.as_ref()?.join(&word.text))
-    }
-
-    /// The directory a pattern is matched in. Only the last component may be a pattern, and when content is shown it
-    /// must end in a visible, ordinary extension, so that it cannot stand for a key.
-    fn glob_directory(&self, word: &ShellWord, content: bool) -> Option<PathBuf> {
-        let is_pattern = |text: &str| text.contains(['*', '?', '[']);
-        // `*/` stands for folders.
-        let text = word.text.strip_suffix('/').filter(|_| !content).unwrap_or(&word.text);
-        let (dir, last) = text.rsplit_once('/').unwrap_or(("", text));
-        if word.tilde || is_pattern(dir) {
-            return None;
-        }
-        if content {
-            let (_, extension) = last.rsplit_once('.')?;
-            let sample = format!("x.{extension}");
-            if extension.is_empty()
-                || is_pattern(extension)
-                || sensitive::is_secret(Path::new(&sample))
-                || last.starts_with('.')
-            {
-                return None;
-            }
-        }
-        let cwd = self.cwd.as_ref()?;
-        Some(match dir {
-            "" if word.text.starts_with('/') => PathBuf::from("/"),
-            "" => cwd.clone(),
-            dir => cwd.join(dir),
-        })
-    }
 }

@@ -3,6 +3,8 @@
 use super::command::GrantScope;
 use super::{Access, DecisionReason, PathFacts, PermissionDecision, PermissionQuery, Policy, rule_reason};
 use crate::shell::reading::CommandReading;
+use crate::shell::second_opinion;
+use wire::deceptive::escape_invisible;
 use wire::settings::RuleBehaviour;
 
 /// How many parts of a command that is not understood are listed.
@@ -17,6 +19,7 @@ pub struct DecisionExplanation {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedPart {
+    /// With invisible and reordering characters spelled out.
     pub text: String,
     /// `allow`, `ask` or `deny`.
     pub decision: &'static str,
@@ -48,25 +51,30 @@ impl Policy {
                     |key: Option<String>| key.map_or(DecisionReason::NoRule, DecisionReason::RepositoryConfiguration);
                 judged.into_iter().map(|part| (part.text, part.grant, otherwise(part.obstacle))).collect()
             }
+            Err(_) if self.only_reads(&reading, facts) => {
+                let units = reading.units().iter();
+                units.map(|unit| (unit.text(), Some(DecisionReason::ReadOnlyCommand), DecisionReason::NoRule)).collect()
+            }
             Err(why) => {
                 let mut texts: Vec<_> = reading.suspects.iter().map(|suspect| suspect.words.join(" ")).collect();
                 let mut seen = std::collections::BTreeSet::new();
-                texts.retain(|text| !text.is_empty() && seen.insert(text.clone()));
+                // The second parser gets other characters in the place of those that are not ASCII.
+                texts.retain(|text| !text.is_empty() && seen.insert(second_opinion::ascii(text)));
                 texts.truncate(MAX_PARTS);
                 texts.into_iter().map(|text| (text, None, DecisionReason::NotUnderstood(why))).collect()
             }
         };
-        judged.into_iter().map(|(text, grant, otherwise)| self.part(text, grant, otherwise, facts)).collect()
+        judged.into_iter().map(|(text, grant, otherwise)| self.part(&text, grant, otherwise, facts)).collect()
     }
 
     fn part(
         &self,
-        text: String,
+        text: &str,
         grant: Option<DecisionReason>,
         otherwise: DecisionReason,
         facts: &PathFacts,
     ) -> ExplainedPart {
-        let reading = CommandReading::of(&text);
+        let reading = CommandReading::of(text);
         let rule = |behaviour| self.command_rule(behaviour, &reading, facts).map(rule_reason);
         let (decision, reason) = if let Some(reason) = rule(RuleBehaviour::Deny) {
             ("deny", reason)
@@ -77,6 +85,6 @@ impl Policy {
         } else {
             ("ask", otherwise)
         };
-        ExplainedPart { text, decision, reason }
+        ExplainedPart { text: escape_invisible(text), decision, reason }
     }
 }

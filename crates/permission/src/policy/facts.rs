@@ -1,5 +1,6 @@
 //! What is known about the paths of a request. The policy reads no file: its caller looks, and hands over what it found.
 
+use super::names::FoundNames;
 use super::repository::RepositoryFacts;
 use crate::path::ResolvedPath;
 use crate::reads::ReadFindings;
@@ -30,6 +31,8 @@ pub struct PathFacts {
     pub(super) remotes: BTreeMap<String, String>,
     /// What the command would read (see `Policy::read_plan`); `None`: they were not looked at.
     pub(super) reads: Option<ReadFindings>,
+    /// What patterns of the command stand for (see `Policy::name_queries`).
+    pub(super) names: FoundNames,
 }
 
 impl PathFacts {

@@ -1,4 +1,4 @@
-//! Removals that no rule and no mode approves: of directories that must survive, and of what nobody can name beforehand.
+//! Removals that no rule and no mode approves: of directories that must survive, and of targets that are not known before the command runs.
 
 use super::{Access, AccessRequest, PathFacts, Policy};
 use crate::shell::flow::{self, CommandFlow};
@@ -64,7 +64,7 @@ impl Policy {
 
 /// A quick look: whether the command names a program that removes, or runs text that could.
 fn may_remove(reading: &CommandReading) -> bool {
-    // Names of programs may stand in assignments and texts.
+    // Assignments and texts may contain names of programs.
     let hidden = |word: &String| word.split(['=', ' ', '\'', '"', '(']).any(removes_by_name);
     names_removal(reading)
         || reading.suspects.iter().any(|suspect| suspect.words.iter().any(hidden))

@@ -2,7 +2,8 @@
 //! powerless when they run: `git_places` says where to look, `Facts::with_repositories` what was found there, and
 //! `git_guard` which calls need it.
 
-use super::command::{DirectoryTracker, GrantScope, ReadFootprint, UnitVerdict};
+use super::command::{GrantScope, UnitVerdict};
+use super::directory_tracker::{DirectoryTracker, ReadFootprint};
 use super::{Access, DecisionReason, PathFacts, PermissionQuery, Policy};
 use crate::path::normalise;
 use crate::shell::reading::CommandReading;
@@ -53,12 +54,12 @@ pub(super) struct GitCall {
 }
 
 impl Policy {
-    /// The directories in which a command of `request` would run git.
-    pub fn git_places(&self, request: &PermissionQuery<'_>, cwd: &Path) -> Vec<PathBuf> {
+    /// The directories in which a command of `request` would run git. `facts` hold the names for `Policy::name_queries`.
+    pub fn git_places(&self, request: &PermissionQuery<'_>, facts: &PathFacts) -> Vec<PathBuf> {
         let mut places = BTreeSet::new();
         for command in commands(request) {
-            let mut walk = DirectoryTracker::new(cwd, self.directories.home.as_deref());
-            for unit in CommandReading::of(command).strict.iter().flatten() {
+            let mut walk = DirectoryTracker::new(&facts.cwd, self.directories.home.as_deref(), Some(&facts.names));
+            for unit in CommandReading::of(command).units() {
                 let calls = walk.step(unit).map(|parts| parts.repositories).unwrap_or_default();
                 places.extend(calls.into_iter().map(|call| call.dir));
             }
@@ -81,7 +82,14 @@ impl Policy {
         if self.exact_rule(reading).is_some() {
             return None;
         }
-        let judged = self.judge_units(reading.strict.as_ref().ok()?, facts, GrantScope::RulesAndMode);
+        let judged = match (&reading.strict, &reading.relaxed) {
+            (Ok(units), _) => self.judge_units(units, facts, GrantScope::RulesAndMode),
+            (Err(_), Some(units)) => {
+                let judged = self.judge_units(units, facts, GrantScope::Nothing);
+                judged.iter().all(|part| part.grant.is_some()).then_some(judged)?
+            }
+            (Err(_), None) => return None,
+        };
         let guarded: Vec<&UnitVerdict> = judged.iter().filter(|part| !part.git.is_empty()).collect();
         let places: BTreeSet<PathBuf> =
             guarded.iter().flat_map(|part| &part.git).map(|call| call.dir.clone()).collect();
@@ -103,7 +111,7 @@ impl Policy {
 
     fn call_obstacle(&self, call: &GitCall, facts: &PathFacts) -> Option<String> {
         let Some(known) = &facts.repositories else {
-            // Nobody looked: only the repository the session started in.
+            // The caller did not read the configuration: only the repository the session started in counts.
             let start = normalise(&self.directories.cwd);
             let home = normalise(&call.dir) == start || facts.real(&call.dir) == Some(start.as_path());
             return (!home).then(|| UNREAD_REPOSITORY.to_owned());

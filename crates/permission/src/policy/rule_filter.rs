@@ -4,12 +4,13 @@
 use super::{Access, PathFacts, PermissionQuery, Policy, SessionDirectories};
 use crate::rule;
 use crate::shell::grammar;
+use crate::shell::script::ReadingStyle;
 use std::path::{Path, PathBuf};
 use wire::mode::PermissionMode;
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
 impl Policy {
-    /// Whether any part of the call is spoken of by `text`, a single permission rule.
+    /// Whether `text`, a single permission rule, covers any part of the call.
     pub fn concerns(
         text: &str,
         request: &PermissionQuery<'_>,
@@ -34,7 +35,7 @@ impl Policy {
     }
 }
 
-/// `Edit(src/**)` speaks of `src` in the working directory only, which is where the rule's root is.
+/// `Edit(src/**)` covers `src` in the working directory only, which is where the rule's root is.
 fn anchor_rule(text: &str) -> String {
     match rule::split_rule(text) {
         Ok((tool @ ("Read" | "Edit" | "Write"), Some(path)))
@@ -48,7 +49,7 @@ fn anchor_rule(text: &str) -> String {
 
 /// A line that cannot be read, or one whose words are made when it runs and might be what the rule is about.
 fn is_unknown(command: &str, content: Option<&str>) -> bool {
-    if grammar::parse(command).is_err() {
+    if grammar::parse(command, ReadingStyle::Strict).is_err() {
         return true;
     }
     let words = content.unwrap_or_default().trim_end_matches([':', '*']).split_whitespace().count();

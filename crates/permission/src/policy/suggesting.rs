@@ -86,7 +86,7 @@ impl Policy {
     }
 }
 
-/// The target of a `cd` that is not read-only as it stands.
+/// The target of a `cd` that is not read-only by itself.
 fn cd_target(unit: &SimpleCommand) -> Option<&str> {
     match unit.words.as_slice() {
         [cd, dir] if cd.raw == "cd" && !dir.glob && !dir.tilde && !dir.text.starts_with('-') => Some(&dir.text),

@@ -1,4 +1,4 @@
-//! Container commands that only look. Options that choose another daemon stand before the subcommand and are not known.
+//! Container commands that only look. Options that choose another daemon precede the subcommand and are not known.
 
 use super::readonly::ReadAccess;
 use super::script::ShellWord;

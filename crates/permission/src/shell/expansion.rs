@@ -2,7 +2,8 @@
 //! refuses, and whatever text it carries (defaults, subscripts, patterns) is searched for commands.
 
 use super::grammar::GrammarReader;
-use super::script::{ShellWord, VariableUse};
+use super::relaxed;
+use super::script::{ReadingStyle, ShellWord, SubstitutedText, VariableUse};
 use super::suspects::ansi_c;
 use super::variables;
 use brush_parser::word::{
@@ -87,11 +88,15 @@ fn add(reader: &mut GrammarReader, piece: &WordPieceWithSource, out: &mut ShellW
             reader.out.is_late_bound |= text.contains("$[");
             if quoting == WordQuoting::None {
                 check_bare(reader, text, out);
+                out.pattern.push_str(text);
+            } else {
+                push_literal(out, text);
             }
             out.text.push_str(text);
         }
         WordPiece::SingleQuotedText(text) => {
             out.quoted = true;
+            push_literal(out, text);
             out.text.push_str(text);
         }
         WordPiece::AnsiCQuotedText(text) => {
@@ -125,24 +130,28 @@ fn add(reader: &mut GrammarReader, piece: &WordPieceWithSource, out: &mut ShellW
         }
         WordPiece::ParameterExpansion(parameter) => {
             out.expands = true;
+            let shortened = relaxed::shortened_variable(parameter).filter(|_| reader.style == ReadingStyle::Relaxed);
             if let Some(name) = plain_variable(parameter) {
                 // The reader of the whole command decides whether its value matters there.
                 out.text.extend(["${", &name, "}"]);
+                out.pattern.extend(["${", &name, "}"]);
                 out.variables.push(VariableUse { name, quoted: quoting == WordQuoting::Double });
+            } else if let Some(name) = shortened {
+                out.text.push_str("$()");
+                out.variables.push(VariableUse { name: name.to_owned(), quoted: quoting == WordQuoting::Double });
             } else {
                 reader.refuse("it has an expansion");
                 expanded(reader, parameter, out);
             }
         }
         WordPiece::CommandSubstitution(text) => {
-            out.expands = true;
-            out.text.push_str("$()");
-            reader.read_nested(text);
+            let command = reader.read_nested(text);
+            substitute(out, command, quoting);
         }
         WordPiece::BackquotedCommandSubstitution(text) => {
-            out.expands = true;
-            out.text.push_str("$()");
-            reader.read_nested(&text.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\"));
+            let text = text.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\");
+            let command = reader.read_nested(&text);
+            substitute(out, command, quoting);
         }
         WordPiece::EscapeSequence(text) => escape(text, out),
         WordPiece::ArithmeticExpression(expr) => {
@@ -153,6 +162,19 @@ fn add(reader: &mut GrammarReader, piece: &WordPieceWithSource, out: &mut ShellW
             out.variables.push(VariableUse { name, quoted: true });
         }
     }
+}
+
+/// Records that the word contains the output of commands.
+fn substitute(out: &mut ShellWord, command: Option<Vec<String>>, quoting: WordQuoting) {
+    out.expands = true;
+    out.text.push_str("$()");
+    let is_whole = out.text == "$()" && matches!(out.raw.as_bytes(), [b'$', b'(', .., b')'] | [b'`', .., b'`']);
+    let before = match &out.substituted {
+        Some(SubstitutedText::Text { quoted, .. }) => *quoted,
+        Some(SubstitutedText::File) | None => true,
+    };
+    let quoted = before && quoting == WordQuoting::Double;
+    out.substituted = Some(SubstitutedText::Text { quoted, command: command.filter(|_| is_whole) });
 }
 
 /// `$name`, `${name}` and the special parameters that are numbers.
@@ -173,10 +195,21 @@ fn plain_variable(expr: &ParameterExpr) -> Option<String> {
     }
 }
 
+/// Adds characters to the pattern of the word that stand for themselves.
+fn push_literal(out: &mut ShellWord, text: &str) {
+    for c in text.chars() {
+        if c.is_ascii_punctuation() && c != '/' {
+            out.pattern.push('\\');
+        }
+        out.pattern.push(c);
+    }
+}
+
 fn escape(text: &str, out: &mut ShellWord) {
     let escaped = text.strip_prefix('\\').unwrap_or(text);
     if escaped != "\n" {
         out.quoted = true;
+        push_literal(out, escaped);
         out.text.push_str(escaped);
     }
 }
@@ -256,7 +289,7 @@ fn expanded(reader: &mut GrammarReader, expr: &ParameterExpr, out: &mut ShellWor
     }
 }
 
-/// Expansions that take the value of a variable for a name or for a prompt, and so run what stands in it.
+/// Expansions that take the value of a variable for a name or for a prompt, and so run its content.
 fn is_evaluated(expr: &ParameterExpr) -> bool {
     match expr {
         ParameterExpr::Transform { op: ParameterTransformOp::PromptExpand, .. } => true,

@@ -115,7 +115,7 @@ fn operands(program: &str, arguments: &[String]) -> Vec<(String, bool)> {
     let explicit = arguments.iter().any(|word| matches!(word.as_str(), "-e" | "-f") || word.starts_with("--regexp"));
     let skipped = usize::from(searches && !explicit);
     let words = arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-')).skip(skipped);
-    // Whoever changes a file may show it as well: both kinds of rule are asked.
+    // A program that changes a file may show it as well: both kinds of rule apply.
     words
         .map(|word| word.strip_prefix("if=").or(word.strip_prefix("of=")).unwrap_or(word))
         .flat_map(|word| [Some((word.to_owned(), false)), writes.then(|| (word.to_owned(), true))])

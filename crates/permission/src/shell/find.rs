@@ -2,6 +2,7 @@
 //! found. Anything else a found name is given to asks.
 
 use super::readonly::{ReadAccess, looks as program_looks};
+use super::relaxed::{self, NameSeparator};
 use super::script::ShellWord;
 
 #[rustfmt::skip]
@@ -71,21 +72,119 @@ fn counted(command: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     Some(looks.into_iter().filter(|look| !matches!(look, ReadAccess::Path(word) if word.text == "{}")).collect())
 }
 
-/// The command behind `xargs` when it only counts or searches in the names that are appended.
-pub(crate) fn appended(words: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
-    let (name, mut rest) = words.split_first()?;
-    if name.raw != "xargs" {
-        return None;
+/// A call of `xargs` with options that only say how its input is cut up.
+pub(crate) struct XargsCall<'a> {
+    /// The program that is run, and the words before those that are appended.
+    pub(crate) command: &'a [ShellWord],
+    /// The input is cut at NUL characters and nowhere else.
+    nul: bool,
+    /// The text that each item takes the place of; without it items are appended.
+    placeholder: Option<&'a str>,
+}
+
+impl<'a> XargsCall<'a> {
+    /// `None` for options that are not known, and without a command.
+    pub(crate) fn read(words: &'a [ShellWord]) -> Option<Self> {
+        let (name, mut rest) = words.split_first()?;
+        if name.raw != "xargs" || words.iter().any(|word| word.substituted.is_some()) {
+            return None;
+        }
+        let (mut nul, mut placeholder) = (false, None);
+        while let Some((word, after)) = rest.split_first() {
+            rest = match word.text.as_str() {
+                "-0" | "--null" => {
+                    nul = true;
+                    after
+                }
+                "-r" | "-t" | "-x" | "--no-run-if-empty" | "--verbose" => after,
+                "-n" | "-L" | "-P" => after.split_first().filter(|(n, _)| n.text.parse::<u16>().is_ok())?.1,
+                "-I" => {
+                    let (text, after) = after.split_first()?;
+                    placeholder = Some(text.text.as_str());
+                    after
+                }
+                "-i" => {
+                    placeholder = Some("{}");
+                    after
+                }
+                text if text.starts_with("-I") => {
+                    placeholder = Some(&text[2..]);
+                    after
+                }
+                text if is_attached_number(text) => after,
+                text if text.starts_with('-') => return None,
+                _ => break,
+            };
+        }
+        let program = rest.first()?;
+        let is_plain = program.raw == program.text && !program.glob && !program.matched;
+        let makes_program = placeholder.is_some_and(|text| text.is_empty() || program.text.contains(text));
+        (is_plain && !makes_program).then_some(Self { command: rest, nul, placeholder })
     }
-    while let Some((word, after)) = rest.split_first() {
-        rest = match word.text.as_str() {
-            "-0" | "-r" | "-t" | "--null" | "--no-run-if-empty" => after,
-            "-n" | "-L" | "-P" => after.split_first().filter(|(n, _)| n.text.parse::<u16>().is_ok())?.1,
-            text if text.starts_with('-') => return None,
-            _ => break,
+
+    /// Whether the program does nothing with its arguments but print them.
+    pub(crate) fn only_prints(&self) -> bool {
+        let Some((program, arguments)) = self.command.split_first() else { return false };
+        // The format of `printf` must not come from the input, and `test` may compute something.
+        let format_is_made = || {
+            let format = arguments.first();
+            self.placeholder.is_some_and(|text| format.is_some_and(|format| format.text.contains(text)))
         };
+        !matches!(program.raw.as_str(), "test" | "[")
+            && relaxed::prints_arguments(&program.raw, arguments)
+            && (program.raw != "printf" || !format_is_made())
     }
-    counted(rest)
+
+    /// The command with these names in their place; `None` when `xargs` may cut them up in another way.
+    pub(crate) fn with_names(&self, names: &[String], separator: NameSeparator) -> Option<Vec<ShellWord>> {
+        let is_cut_alike = match separator {
+            NameSeparator::Nul => self.nul,
+            NameSeparator::Line => !self.nul && names.iter().all(|name| is_plain_name(name)),
+        };
+        if !is_cut_alike {
+            return None;
+        }
+        let name =
+            |text: &String| ShellWord { text: text.clone(), raw: text.clone(), matched: true, ..ShellWord::default() };
+        let Some(placeholder) = self.placeholder else {
+            return Some(self.command.iter().cloned().chain(names.iter().map(name)).collect());
+        };
+        let mut words = Vec::new();
+        for word in self.command {
+            if word.text == placeholder {
+                words.extend(names.iter().map(name));
+            } else if word.text.contains(placeholder) {
+                return None;
+            } else {
+                words.push(word.clone());
+            }
+        }
+        Some(words)
+    }
+
+    /// Whether lines of the files it is handed are shown.
+    pub(crate) fn shows_content(&self) -> bool {
+        self.command.first().is_some_and(|name| matches!(name.raw.as_str(), "grep" | "egrep" | "fgrep"))
+    }
+
+    /// What the command looks at besides the names it is handed, when it only counts or searches in them.
+    pub(crate) fn counted(&self) -> Option<Vec<ReadAccess<'a>>> {
+        if self.placeholder.is_some_and(|text| text != "{}") {
+            return None;
+        }
+        counted(self.command)
+    }
+}
+
+/// `-n1`, `-P4`, `-L1`.
+fn is_attached_number(text: &str) -> bool {
+    let digits = ["-n", "-P", "-L"].iter().find_map(|option| text.strip_prefix(option));
+    digits.is_some_and(|digits| digits.parse::<u16>().is_ok())
+}
+
+/// Whether a name stays one word, and itself, wherever words are split, matched and unquoted.
+pub fn is_plain_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_graphic() && !"*?[]\\\"'`$~{}!#;&|<>()".contains(c))
 }
 
 /// Whether the command prints names of files below what it looks at, one per line.
@@ -113,6 +212,26 @@ pub(crate) fn selects_lines(words: &[ShellWord]) -> bool {
         Some("head" | "tail" | "sort" | "uniq") => !has("c"),
         _ => false,
     }
+}
+
+/// Whether the command passes on some of the lines it reads, each as it was.
+pub(crate) fn keeps_lines(words: &[ShellWord]) -> bool {
+    let Some((name, arguments)) = words.split_first() else { return false };
+    let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    let options = arguments.iter().filter(|word| word.text.starts_with('-'));
+    let letters = match name.raw.as_str() {
+        "grep" => "vEFiwx",
+        "sort" => "ru",
+        "uniq" => "",
+        "head" | "tail" => {
+            let count = |word: &ShellWord| {
+                word.text == "-n" || is_number(&word.text[1..]) || is_number(word.text[1..].trim_start_matches('n'))
+            };
+            return options.into_iter().all(count);
+        }
+        _ => return false,
+    };
+    options.into_iter().all(|word| word.text.len() > 1 && word.text[1..].chars().all(|c| letters.contains(c)))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::pattern::{CommandPattern, wildcard};
 use super::wrapper::base_name;
 use std::collections::BTreeSet;
 
-/// Short options and the long ones they stand for. A key of two words speaks of a subcommand.
+/// Short options with the long options of the same meaning. A key of two words is a program and its subcommand.
 #[rustfmt::skip]
 const SYNONYMS: &[(&str, &[(char, &str)])] = &[
     ("rm", &[('r', "recursive"), ('R', "recursive"), ('f', "force"), ('d', "dir"), ('i', "interactive"), ('v', "verbose")]),
@@ -54,7 +54,7 @@ const SINGLE_DASH: &[&str] = &[
     "magick", "xset", "xrandr", "tcpdump", "ansible", "php", "node",
 ];
 
-/// Whether the rule may speak of the command. `words` begin with the program.
+/// Whether the rule may cover the command. `words` begin with the program.
 pub(crate) fn covers(pattern: &CommandPattern, words: &[String]) -> bool {
     let (text, open) = match pattern {
         CommandPattern::Exact(text) => (text.as_str(), false),
@@ -138,7 +138,7 @@ impl<'a> FlaggedCall<'a> {
     }
 
     fn long(&self, letter: char) -> Vec<&'static str> {
-        // The subcommand may stand behind options whose values are not known.
+        // The subcommand may follow options whose values are not known.
         let names_sub = |sub: &str| self.words.iter().take(3).any(|(word, _)| *word == sub);
         let keyed = |(key, _): &&(&str, &[(char, &str)])| match key.split_once(' ') {
             Some((program, sub)) => program == self.program && names_sub(sub),

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-/// Values a variable may have, directories the shell may stand in, words a list may stand for.
+/// Maximum number of values of a variable, of directories the shell may be in, and of words a list expands to.
 const MAX_VALUES: usize = 64;
 /// Simple commands that are looked at.
 const MAX_INVOCATIONS: usize = 600;
@@ -55,7 +55,7 @@ pub(crate) struct ProgramInvocation {
     /// Files that redirections open.
     pub(crate) reads: Vec<FlowArgument>,
     pub(crate) writes: Vec<FlowArgument>,
-    /// Directories it may run in; `None` stands for one that is not known.
+    /// Directories it may run in; `None` is a directory that is not known.
     pub(crate) dirs: Vec<Option<ShellField>>,
     pub(crate) input: StdinSource,
     /// Which word is the program is not certain.
@@ -84,7 +84,7 @@ pub(crate) struct CommandFlow {
     pub(crate) invocations: Vec<ProgramInvocation>,
     /// Some text was not followed to its end.
     pub(crate) incomplete: bool,
-    /// Code runs that this command made from text of its own, so that nobody can read it.
+    /// The command runs code that it builds from its own text, so that the code cannot be read beforehand.
     pub(crate) hidden_code: bool,
     /// Options of the shell change what patterns match.
     pub(crate) odd_patterns: bool,
@@ -95,7 +95,7 @@ pub(crate) fn trace(command: &str, start: &ShellStart<'_>) -> CommandFlow {
     let follow = || {
         let mut walker = walk::FlowWalker::new(start);
         walker.run_text(command);
-        // Code that runs later than it stands there sees whatever variables and directories hold then.
+        // Code that runs later than its position in the text uses the variables and directories of that time.
         if let Some(everything) = walker.everything_seen() {
             walker = walk::FlowWalker::with_everything(start, everything);
             walker.run_text(command);

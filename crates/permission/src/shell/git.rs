@@ -131,7 +131,7 @@ pub(crate) fn without_directory(words: &[ShellWord]) -> Option<String> {
     }
 }
 
-/// Subcommands that can throw away work nobody can bring back. A rule for `git` at large does not cover them; it must
+/// Subcommands that can destroy work irrecoverably. A rule for `git` at large does not cover them; it must
 /// name the subcommand, as in `git reset`.
 pub(crate) fn loses_work(words: &[ShellWord]) -> Option<String> {
     let (git, arguments) = words.split_first()?;
@@ -141,7 +141,7 @@ pub(crate) fn loses_work(words: &[ShellWord]) -> Option<String> {
     let words: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     let at = match globals::subcommand("git", &words) {
         globals::SubcommandPosition::At(at) => at,
-        // What stands behind an option nobody knows may be anything: only a rule that names the option covers it.
+        // After an unknown option any word may be the subcommand: only a rule that names the option covers the call.
         globals::SubcommandPosition::Behind(at) => return Some(format!("git {}", arguments[at].raw)),
         globals::SubcommandPosition::Missing => return None,
     };
@@ -321,6 +321,7 @@ fn operands(arguments: &[ShellWord]) -> Option<Vec<&ShellWord>> {
             return remote(rest);
         }
         "symbolic-ref" => return symbolic_ref(rest),
+        "submodule" => return submodule(rest),
         "bisect" | "notes" | "sparse-checkout" | "archive" | "ls-remote" | "help" | "version" => {
             return listed_forms(name, rest);
         }
@@ -352,6 +353,23 @@ fn listed_forms<'a>(name: &ShellWord, rest: &'a [ShellWord]) -> Option<Vec<&'a S
         _ => false,
     };
     known.then(Vec::new)
+}
+
+/// `git submodule status`: which commits the submodules are at.
+fn submodule(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
+    let rest = match rest {
+        [quiet, rest @ ..] if matches!(quiet.raw.as_str(), "-q" | "--quiet") => rest,
+        rest => rest,
+    };
+    let options = match rest {
+        [] => rest,
+        [verb, options @ ..] if verb.raw == "status" => options,
+        _ => return None,
+    };
+    let (flags, paths): (Vec<&ShellWord>, Vec<&ShellWord>) =
+        options.iter().partition(|word| word.text.starts_with('-'));
+    let known = |word: &&ShellWord| matches!(word.raw.as_str(), "--cached" | "--recursive" | "--quiet" | "--");
+    (flags.iter().all(known) && paths.iter().all(|word| !word.glob)).then_some(paths)
 }
 
 fn listed<'a>(rest: &'a [ShellWord], words: &[&str]) -> Option<Vec<&'a ShellWord>> {
@@ -403,7 +421,7 @@ fn reflog(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     SUBCOMMANDS.iter().find(|sub| sub.name == "log")?.operands(rest)
 }
 
-/// `git remote get-url x`; `show` only with `-n`, which asks nobody.
+/// `git remote get-url x`; `show` only with `-n`, which contacts no host.
 fn remote(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     let words: Vec<&str> = rest.iter().map(|word| word.raw.as_str()).collect();
     match words[..] {
@@ -446,6 +464,12 @@ impl GitSubcommand {
             return match long.split_once('=') {
                 // Signatures are checked by a program the configuration names.
                 Some((_, value)) if value.contains("%G") => false,
+                // `diff` starts git in the submodule.
+                Some(("submodule", value)) => {
+                    matches!(self.name, "diff" | "log" | "show") && matches!(value, "short" | "log")
+                }
+                None if long == "submodule" => matches!(self.name, "diff" | "log" | "show"),
+                None if long == "no-index" => self.name == "diff",
                 Some((name, _)) => self.long.iter().any(|known| known.strip_suffix('=') == Some(name)),
                 None => self.long.contains(&long),
             };

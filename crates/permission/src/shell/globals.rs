@@ -1,4 +1,4 @@
-//! Options that may stand before the subcommand of a program, with whether they take a value. The tables are the whole
+//! Options that may precede the subcommand of a program, with whether they take a value. The tables are the whole
 //! knowledge: behind an option that is not in them the subcommand is not known, and the call is judged as the worst the
 //! program can do.
 
@@ -70,7 +70,7 @@ const TABLE: &[GlobalOptions] = &[
     ], &["-C", "--directory", "-d", "--working-dir", "-P", "--project"]),
 ];
 
-/// Where the subcommand of a known program stands.
+/// The position of the subcommand of a known program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SubcommandPosition {
     /// The index of its word.
@@ -98,7 +98,7 @@ pub(crate) fn subcommand(program: &str, arguments: &[&str]) -> SubcommandPositio
     SubcommandPosition::Missing
 }
 
-/// Whether an option that stands before the subcommand is known to take no value.
+/// Whether an option before the subcommand is known to take no value.
 pub(crate) fn takes_no_value(program: &str, option: &str) -> bool {
     let known = TABLE.iter().find(|globals| globals.programs.contains(&program));
     known.is_some_and(|globals| globals.arity(option) == OptionArity::Flag)

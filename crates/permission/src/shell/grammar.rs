@@ -2,12 +2,15 @@
 //! list; anything else (expansions, substitutions, functions, arithmetic …) makes the reading opaque, but is still
 //! walked so that deny and ask rules see the commands inside it.
 
+mod redirects;
+
 use super::expansion;
 use super::late_binding::{self, LateFindings};
-use super::script::{FileRedirect, OpaqueReason, ShellWord, SimpleCommand, UnitJoin};
+use super::script::{FileRedirect, OpaqueReason, ReadingStyle, ShellWord, SimpleCommand, SubstitutedText, UnitJoin};
 use super::suspects::PossibleCommand;
-use super::variables;
+use super::{relaxed, variables};
 use brush_parser::{ParserOptions, Token, ast};
+use redirects::{copies_stream, is_input};
 
 /// Substitutions inside substitutions are followed this deep; further down the command is opaque.
 const MAX_DEPTH: u32 = 12;
@@ -43,7 +46,7 @@ pub(super) fn is_hard(text: &str) -> bool {
     has_huge_number(text) || expansion::openers(text) > MAX_OPENERS
 }
 
-pub(crate) fn parse(text: &str) -> Result<ParsedCommand, OpaqueReason> {
+pub(crate) fn parse(text: &str, style: ReadingStyle) -> Result<ParsedCommand, OpaqueReason> {
     if has_huge_number(text) {
         return Err("it has a number that is too long");
     }
@@ -55,8 +58,11 @@ pub(crate) fn parse(text: &str) -> Result<ParsedCommand, OpaqueReason> {
             depth: 0,
             scopes: 0,
             loops: Vec::new(),
+            style,
+            filled: Vec::new(),
+            in_code: false,
         };
-        reader.program(text)?;
+        reader.program(text, 0)?;
         let mut out = reader.out;
         out.is_late_bound |=
             out.arithmetic.iter().any(|expression| late_binding::is_computed_late(expression, &out.filled));
@@ -80,9 +86,14 @@ pub(super) struct GrammarReader {
     scopes: u32,
     /// Variables of the loops around what is read.
     loops: Vec<String>,
+    pub(super) style: ReadingStyle,
+    /// Variables that the command itself filled with text which is known only when it runs (relaxed reading).
+    filled: Vec<String>,
+    /// The text is run by a program of the command: its units are suspects only.
+    in_code: bool,
 }
 
-/// Where the next simple command stands.
+/// The position of the next simple command.
 #[derive(Clone, Copy)]
 struct CommandPosition {
     join: UnitJoin,
@@ -91,7 +102,7 @@ struct CommandPosition {
 }
 
 impl GrammarReader {
-    fn program(&mut self, text: &str) -> Result<(), OpaqueReason> {
+    fn program(&mut self, text: &str, scope: u32) -> Result<(), OpaqueReason> {
         if expansion::openers(text) > MAX_OPENERS {
             return Err("it has too many expansions");
         }
@@ -102,7 +113,7 @@ impl GrammarReader {
         }
         let program = brush_parser::parse_tokens(&tokens, &self.options).map_err(|_| "it cannot be parsed")?;
         for list in &program.complete_commands {
-            self.list(list, 0);
+            self.list(list, scope);
         }
         Ok(())
     }
@@ -112,20 +123,39 @@ impl GrammarReader {
         self.out.opaque.get_or_insert(why);
     }
 
-    /// Text that the shell would run: never plain, its commands are suspects.
-    pub(super) fn read_nested(&mut self, text: &str) {
-        self.refuse("it has a command substitution");
+    /// Text that the shell would run: never plain, its commands are suspects. In the relaxed reading they are units of their
+    /// own. Returns the words of the only command in it, if there is one and its words are plain.
+    pub(super) fn read_nested(&mut self, text: &str) -> Option<Vec<String>> {
+        if self.style == ReadingStyle::Strict {
+            self.refuse("it has a command substitution");
+        }
         if self.depth >= MAX_DEPTH {
             self.out.incomplete = true;
-            return;
+            self.refuse("it is nested too deeply");
+            return None;
         }
+        let from = self.out.units.len();
         self.depth += 1;
+        self.scopes += 1;
         // A broken inner text leaves its commands to the other readings.
-        if self.program(text).is_err() {
+        if self.program(text, self.scopes).is_err() {
             self.out.incomplete = true;
             self.refuse("it cannot be parsed");
         }
         self.depth -= 1;
+        // The usual probe for a substitution that runs is asked about (SC-A04).
+        if self.out.units[from..].iter().any(|unit| unit.words.first().is_some_and(|name| name.text == "id")) {
+            self.refuse("it has a command substitution");
+        }
+        let is_plain = |word: &ShellWord| {
+            !word.glob && !word.tilde && !word.matched && word.variables.is_empty() && word.substituted.is_none()
+        };
+        match &self.out.units[from..] {
+            [only] if only.assignments.is_empty() && only.redirects.is_empty() && only.words.iter().all(is_plain) => {
+                Some(only.words.iter().map(|word| word.text.clone()).collect())
+            }
+            _ => None,
+        }
     }
 
     fn record_findings(&mut self, findings: LateFindings) {
@@ -141,9 +171,11 @@ impl GrammarReader {
     /// Text that a program of the command runs: its commands are suspects, the strict reading is not concerned.
     fn read_code(&mut self, text: &str) {
         let opaque = self.out.opaque;
+        let outside = std::mem::replace(&mut self.in_code, true);
         self.depth += 1;
-        self.out.is_late_bound |= self.depth >= MAX_DEPTH || self.program(text).is_err();
+        self.out.is_late_bound |= self.depth >= MAX_DEPTH || self.program(text, 0).is_err();
         self.depth -= 1;
+        self.in_code = outside;
         self.out.opaque = opaque;
     }
 
@@ -256,12 +288,33 @@ impl GrammarReader {
         self.inner_list(&clause.body.list);
         self.loops.pop();
         self.repeated(from);
-        let body = self.out.units.split_off(from);
-        if let Some(units) = variables::unroll(name, &values, &body) {
+        let mut body = self.out.units.split_off(from);
+        let is_unknown = values.iter().any(|value| value.substituted.is_some()) || clause.values.is_none();
+        let units = variables::unroll(name, &values, &body).filter(|_| !is_unknown);
+        if let Some(units) = units {
             self.out.units.extend(units);
+            return;
+        }
+        if self.style == ReadingStyle::Relaxed && clause.values.is_some() && variables::is_ordinary(name) {
+            // The values are judged as if they were printed.
+            let echo = ShellWord { text: "echo".into(), raw: "echo".into(), ..ShellWord::default() };
+            let words = [echo].into_iter().chain(values).collect();
+            let scope = self.scopes;
+            self.push_unit(SimpleCommand { words, scope, ..plain_unit(UnitJoin::Then) });
+            let names = [name.clone()];
+            for unit in &mut body {
+                variables::make_unknown(unit, &names);
+            }
         } else {
-            self.out.units.extend(body);
             self.refuse("it has an expansion");
+        }
+        self.out.units.extend(body);
+    }
+
+    /// Adds a unit to the reading: in the strict one, commands inside substitutions are suspects only.
+    fn push_unit(&mut self, unit: SimpleCommand) {
+        if self.depth == 0 || (self.style == ReadingStyle::Relaxed && !self.in_code) {
+            self.out.units.push(unit);
         }
     }
 
@@ -313,17 +366,17 @@ impl GrammarReader {
             ) => vec![plain("test"), self.argument(left), plain(&operator.to_string()), self.argument(right)],
             _ => return self.refuse("it has a [[ ]] test"),
         };
-        let unit = SimpleCommand {
-            join: at.join,
-            assignments: Vec::new(),
-            words,
-            redirects: Vec::new(),
-            scope: at.scope,
-            feeds: at.feeds,
-        };
-        if self.depth == 0 {
-            self.out.units.push(unit);
+        let mut unit = SimpleCommand { words, scope: at.scope, feeds: at.feeds, ..plain_unit(at.join) };
+        if self.style == ReadingStyle::Relaxed {
+            variables::make_unknown(&mut unit, &self.filled);
         }
+        // Between double brackets nothing is split.
+        for word in &mut unit.words {
+            if let Some(SubstitutedText::Text { quoted, .. }) = &mut word.substituted {
+                *quoted = true;
+            }
+        }
+        self.push_unit(unit);
     }
 
     fn test(&mut self, expr: &ast::ExtendedTestExpr) {
@@ -354,14 +407,7 @@ impl GrammarReader {
     }
 
     fn simple(&mut self, simple: &ast::SimpleCommand, at: CommandPosition) {
-        let mut unit = SimpleCommand {
-            join: at.join,
-            assignments: Vec::new(),
-            words: Vec::new(),
-            redirects: Vec::new(),
-            scope: at.scope,
-            feeds: at.feeds,
-        };
+        let mut unit = SimpleCommand { scope: at.scope, feeds: at.feeds, ..plain_unit(at.join) };
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             self.item(item, &mut unit, ItemPosition::Before);
         }
@@ -373,12 +419,55 @@ impl GrammarReader {
         self.suspect(&unit);
         self.record_findings(late_binding::find_late_bound(&unit));
         if unit.words.is_empty() {
-            self.refuse(if unit.assignments.is_empty() { "it only redirects" } else { "it sets a variable" });
+            self.only_assigns(simple, &unit);
             return;
         }
-        if self.depth == 0 {
-            self.out.units.push(unit);
+        if self.style == ReadingStyle::Relaxed {
+            if unit.assignments.iter().any(|assignment| assignment.contains(['$', '`'])) {
+                self.refuse("it sets a variable");
+            }
+            variables::make_unknown(&mut unit, &self.filled);
+            if let Some(names) = relaxed::filled_by_read(&unit) {
+                self.filled.extend(names);
+                unit.words.truncate(1);
+                unit.assignments.clear();
+            }
         }
+        self.push_unit(unit);
+    }
+
+    /// `name=value` without a program: refused, except for ordinary variables in the relaxed reading.
+    fn only_assigns(&mut self, simple: &ast::SimpleCommand, unit: &SimpleCommand) {
+        if unit.assignments.is_empty() {
+            // `$(< file)` is the content of the file.
+            let only_reads = unit.redirects.len() == 1 && !unit.redirects[0].writes && !unit.merges_errors;
+            if self.style == ReadingStyle::Relaxed && self.depth > 0 && only_reads {
+                let read =
+                    SimpleCommand { scope: unit.scope, join: unit.join, ..reads_only(unit.redirects[0].clone()) };
+                return self.push_unit(read);
+            }
+            return self.refuse("it only redirects");
+        }
+        let mut names = Vec::new();
+        for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+            let ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) = item else {
+                return self.refuse("it sets a variable");
+            };
+            match (&assignment.name, &assignment.value) {
+                (ast::AssignmentName::VariableName(name), ast::AssignmentValue::Scalar(_))
+                    if !assignment.append && variables::is_ordinary(name) && !self.loops.contains(name) =>
+                {
+                    names.push(name.clone());
+                }
+                _ => return self.refuse("it sets a variable"),
+            }
+        }
+        // An unquoted use of the value would be matched against file names.
+        let lists_folder = unit.assignments.iter().any(|assignment| assignment.contains(['*', '?', '[']));
+        if self.style == ReadingStyle::Strict || self.in_code || lists_folder {
+            return self.refuse("it sets a variable");
+        }
+        self.filled.extend(names);
     }
 
     fn suspect(&mut self, unit: &SimpleCommand) {
@@ -392,28 +481,47 @@ impl GrammarReader {
 
     fn item(&mut self, item: &ast::CommandPrefixOrSuffixItem, unit: &mut SimpleCommand, position: ItemPosition) {
         match item {
-            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => unit.redirects.extend(self.redirect(redirect)),
+            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
+                unit.has_own_input |= is_input(redirect);
+                unit.merges_errors |= copies_stream(redirect);
+                unit.redirects.extend(self.redirect(redirect));
+            }
             ast::CommandPrefixOrSuffixItem::Word(word) => {
                 let word = self.argument(word);
                 unit.words.push(word);
             }
             ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, whole) => {
                 self.assignment(assignment);
-                let word = self.word(whole);
+                let word = self.assigned_word(whole);
                 match position {
                     ItemPosition::Before => unit.assignments.push(word.raw),
                     ItemPosition::After => unit.words.push(word),
                 }
             }
-            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, shell) => {
-                self.substituted(&shell.list);
+            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(kind, shell) => {
+                self.substituted(kind, &shell.list);
                 unit.words.push(unknown());
             }
         }
     }
 
-    fn substituted(&mut self, list: &ast::CompoundList) {
-        self.refuse("it has a process substitution");
+    /// The value of an assignment. In the relaxed reading it may hold variables that may be shown.
+    fn assigned_word(&mut self, word: &ast::Word) -> ShellWord {
+        let word = self.argument(word);
+        let is_shown = |known: &super::script::VariableUse| {
+            variables::is_printable(&known.name) || self.filled.contains(&known.name)
+        };
+        let understood = self.style == ReadingStyle::Relaxed && word.variables.iter().all(is_shown);
+        if !word.variables.is_empty() && !understood {
+            self.refuse("it has an expansion");
+        }
+        word
+    }
+
+    fn substituted(&mut self, kind: &ast::ProcessSubstitutionKind, list: &ast::CompoundList) {
+        if self.style == ReadingStyle::Strict || !matches!(kind, ast::ProcessSubstitutionKind::Read) {
+            self.refuse("it has a process substitution");
+        }
         self.depth += 1;
         self.inner_list(list);
         self.depth -= 1;
@@ -449,91 +557,6 @@ impl GrammarReader {
             }
             self.out.is_late_bound |= late_binding::holds_programs(name);
         }
-    }
-
-    fn loose_redirects(&mut self, redirects: Option<&ast::RedirectList>) {
-        let mut suspect = PossibleCommand::default();
-        for redirect in redirects.iter().flat_map(|list| &list.0) {
-            if let Some(redirect) = self.redirect(redirect) {
-                self.refuse("it redirects a group of commands");
-                let side = if redirect.writes { &mut suspect.writes } else { &mut suspect.reads };
-                side.push(redirect.word.text);
-            }
-        }
-        if suspect != PossibleCommand::default() {
-            self.out.suspects.push(suspect);
-        }
-    }
-
-    fn redirect(&mut self, redirect: &ast::IoRedirect) -> Option<FileRedirect> {
-        match redirect {
-            ast::IoRedirect::File(descriptor, kind, target) => {
-                self.descriptor(*descriptor);
-                self.file(kind, target)
-            }
-            ast::IoRedirect::HereDocument(descriptor, document) => {
-                self.descriptor(*descriptor);
-                self.document(document);
-                None
-            }
-            ast::IoRedirect::HereString(descriptor, word) => {
-                self.descriptor(*descriptor);
-                self.word(word);
-                None
-            }
-            ast::IoRedirect::OutputAndError(word, _) => self.target(word, RedirectDirection::Write),
-        }
-    }
-
-    fn descriptor(&mut self, descriptor: Option<i32>) {
-        if descriptor.is_some_and(|descriptor| !(0..=2).contains(&descriptor)) {
-            self.refuse("it uses an unusual file descriptor");
-        }
-    }
-
-    fn file(&mut self, kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTarget) -> Option<FileRedirect> {
-        let direction = match kind {
-            ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => RedirectDirection::Read,
-            ast::IoFileRedirectKind::Write
-            | ast::IoFileRedirectKind::Append
-            | ast::IoFileRedirectKind::ReadAndWrite
-            | ast::IoFileRedirectKind::Clobber
-            | ast::IoFileRedirectKind::DuplicateOutput => RedirectDirection::Write,
-        };
-        match target {
-            ast::IoFileRedirectTarget::Duplicate(word) if is_descriptor(&word.value) => None,
-            ast::IoFileRedirectTarget::Filename(word) | ast::IoFileRedirectTarget::Duplicate(word) => {
-                self.target(word, direction)
-            }
-            ast::IoFileRedirectTarget::Fd(descriptor) => {
-                self.descriptor(Some(*descriptor));
-                None
-            }
-            ast::IoFileRedirectTarget::ProcessSubstitution(_, shell) => {
-                self.substituted(&shell.list);
-                None
-            }
-        }
-    }
-
-    fn target(&mut self, word: &ast::Word, direction: RedirectDirection) -> Option<FileRedirect> {
-        let word = self.word(word);
-        if word.text == "/dev/null" {
-            return None;
-        }
-        // zsh reads `>! f` as a forced write to f.
-        if word.glob || word.tilde || word.text.is_empty() || word.text.starts_with('!') {
-            self.refuse("it redirects to a name that is not plain");
-        }
-        Some(FileRedirect { word, writes: direction == RedirectDirection::Write })
-    }
-
-    fn document(&mut self, document: &ast::IoHereDocument) {
-        if !document.requires_expansion {
-            self.out.data.push(document.doc.value.clone());
-            return;
-        }
-        expansion::document(self, &document.doc.value);
     }
 
     /// A word whose value must be known here.
@@ -592,19 +615,37 @@ enum ItemPosition {
     After,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RedirectDirection {
-    Read,
-    Write,
-}
-
-fn is_descriptor(text: &str) -> bool {
-    matches!(text, "0" | "1" | "2" | "-")
-}
-
 /// A word whose value is known only when it runs.
 fn unknown() -> ShellWord {
-    ShellWord { text: "$()".into(), raw: "$()".into(), quoted: true, expands: true, ..ShellWord::default() }
+    let substituted = Some(SubstitutedText::File);
+    ShellWord {
+        text: "$()".into(),
+        raw: "$()".into(),
+        quoted: true,
+        expands: true,
+        substituted,
+        ..ShellWord::default()
+    }
+}
+
+/// A unit that does nothing but read a file: what a redirection of a group amounts to.
+fn reads_only(redirect: FileRedirect) -> SimpleCommand {
+    let program = ShellWord { text: "true".into(), raw: "true".into(), ..ShellWord::default() };
+    SimpleCommand { words: vec![program], redirects: vec![redirect], ..plain_unit(UnitJoin::Then) }
+}
+
+/// A unit without words at the top of the command.
+fn plain_unit(join: UnitJoin) -> SimpleCommand {
+    SimpleCommand {
+        join,
+        assignments: Vec::new(),
+        words: Vec::new(),
+        redirects: Vec::new(),
+        scope: 0,
+        feeds: false,
+        has_own_input: false,
+        merges_errors: false,
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Constructs whose program the shell decides only when it runs: names in variables, text that is read and then run, and
 //! builtins that evaluate text they are given (subscripts, arithmetic, completion, traps). Where rules forbid commands,
-//! such a command is asked about. Text that is run but stands in the command is handed on to be read like the command.
+//! such a command is asked about. Code that is part of the command text is returned, to be read like the command.
 
 use super::runners::{self, RunnerTarget};
 use super::script::{ShellWord, SimpleCommand};

@@ -90,7 +90,7 @@ impl PatternToken {
             Self::Any | Self::One => true,
             Self::Plain(known) => *known == c,
             Self::Set { negated, members } => {
-                // Of a negated class nobody can say for certain what a locale puts into it.
+                // Which characters a negated class contains depends on the locale.
                 let doubtful = *negated && !c.is_ascii() && members.iter().any(|m| matches!(m, SetMember::Class(_)));
                 doubtful || members.iter().any(|member| member.holds(c)) != *negated
             }

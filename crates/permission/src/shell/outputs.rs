@@ -5,9 +5,9 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WrittenFiles {
     pub(crate) files: Vec<String>,
-    /// The program is told to start another one.
+    /// An option makes the program start another one.
     pub(crate) runs: bool,
-    /// It writes where it stands, under names the command does not tell.
+    /// It writes into its working directory, under names that are not in the command.
     pub(crate) unnamed: bool,
 }
 

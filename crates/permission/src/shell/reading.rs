@@ -3,7 +3,7 @@
 
 use super::grammar;
 use super::pattern::squeeze;
-use super::script::{MAX_CHARS, OpaqueReason, SimpleCommand, check};
+use super::script::{MAX_CHARS, OpaqueReason, ReadingStyle, SimpleCommand, check};
 use super::second_opinion;
 use super::suspects::{self, PossibleCommand};
 use super::wrapper::{base_name, may_run_others};
@@ -17,6 +17,9 @@ pub(crate) struct CommandReading {
     /// The command with single blanks.
     pub(crate) whole: String,
     pub(crate) strict: Result<Vec<SimpleCommand>, OpaqueReason>,
+    /// The parts of a command that the strict reading does not understand, those inside substitutions included. They show
+    /// whether it only reads; no rule and no mode allows anything by them. `None` when they are not understood either.
+    pub(crate) relaxed: Option<Vec<SimpleCommand>>,
     pub(crate) suspects: Vec<PossibleCommand>,
     spellings: Vec<String>,
     /// Which program starts is decided only when it runs, or the text could not be read to its end.
@@ -29,7 +32,7 @@ pub(crate) struct CommandReading {
 
 impl CommandReading {
     pub(crate) fn of(command: &str) -> Self {
-        let UnionReading { strict, suspects, hides_program, sourced } = read(command);
+        let UnionReading { strict, relaxed, suspects, hides_program, sourced } = read(command);
         let mut spellings = Vec::new();
         let mut overflow = suspects::is_cut(&suspects);
         for suspect in &suspects {
@@ -37,7 +40,12 @@ impl CommandReading {
         }
         spellings.sort_unstable();
         spellings.dedup();
-        Self { whole: squeeze(command), strict, suspects, spellings, hides_program, sourced, overflow }
+        Self { whole: squeeze(command), strict, relaxed, suspects, spellings, hides_program, sourced, overflow }
+    }
+
+    /// The parts of the command, when one of the readings understands it.
+    pub(crate) fn units(&self) -> &[SimpleCommand] {
+        self.strict.as_deref().ok().or(self.relaxed.as_deref()).unwrap_or_default()
     }
 
     /// Whether `test` says yes to any spelling of any command that might start.
@@ -53,6 +61,7 @@ impl CommandReading {
 
 struct UnionReading {
     strict: Result<Vec<SimpleCommand>, OpaqueReason>,
+    relaxed: Option<Vec<SimpleCommand>>,
     suspects: Vec<PossibleCommand>,
     hides_program: bool,
     sourced: Vec<String>,
@@ -61,9 +70,10 @@ struct UnionReading {
 fn read(command: &str) -> UnionReading {
     if command.len() > MAX_PARSED {
         let suspects = suspects::find(command);
-        return UnionReading { strict: Err("it is too long"), suspects, hides_program: true, sourced: Vec::new() };
+        let strict = Err("it is too long");
+        return UnionReading { strict, relaxed: None, suspects, hides_program: true, sourced: Vec::new() };
     }
-    let parsed = grammar::parse(command);
+    let parsed = grammar::parse(command, ReadingStyle::Strict);
     let opinion = second_opinion::read(command);
     let mut found = match &parsed {
         Ok(parsed) => suspects::find(&without_data(command, parsed)),
@@ -81,17 +91,25 @@ fn read(command: &str) -> UnionReading {
     let sourced = parsed.as_ref().map(|parsed| parsed.sourced.clone()).unwrap_or_default();
     let strict = parsed.and_then(|parsed| {
         found.extend(parsed.suspects.iter().filter(|suspect| !found.contains(suspect)).cloned().collect::<Vec<_>>());
-        strict(command, parsed, opinion.as_ref())
+        agreed_units(command, parsed, opinion.as_ref(), ReadingStyle::Strict)
     });
+    let relaxed = match &strict {
+        Ok(_) => None,
+        Err(_) => grammar::parse(command, ReadingStyle::Relaxed)
+            .and_then(|parsed| agreed_units(command, parsed, opinion.as_ref(), ReadingStyle::Relaxed))
+            .ok(),
+    };
     let braced: Vec<PossibleCommand> = found.iter().filter_map(PossibleCommand::braced).collect();
     found.extend(braced);
-    UnionReading { strict, suspects: found, hides_program, sourced }
+    UnionReading { strict, relaxed, suspects: found, hides_program, sourced }
 }
 
-fn strict(
+/// The units of a command, when it is understood to its end and the second opinion finds no other program in it.
+fn agreed_units(
     command: &str,
     parsed: grammar::ParsedCommand,
     opinion: Option<&second_opinion::SecondOpinion>,
+    style: ReadingStyle,
 ) -> Result<Vec<SimpleCommand>, OpaqueReason> {
     if command.chars().count() > MAX_CHARS {
         return Err("it is too long");
@@ -105,7 +123,10 @@ fn strict(
     if parsed.units.is_empty() {
         return Err("it is empty");
     }
-    check(&parsed.units)?;
+    if style == ReadingStyle::Relaxed && parsed.incomplete {
+        return Err("it cannot be parsed");
+    }
+    check(&parsed.units, style)?;
     let opinion = opinion.ok_or("it cannot be parsed twice")?;
     let known = |name: &String| {
         name == "time"

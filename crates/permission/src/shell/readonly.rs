@@ -11,6 +11,8 @@ pub(crate) enum ReadAccess<'a> {
     Path(&'a ShellWord),
     /// A whole tree is searched for text, so that deny rules below it cannot be honoured.
     Search(Option<&'a ShellWord>),
+    /// A name that the shell put in the place of a pattern, of which no content is shown.
+    Listed(&'a ShellWord),
     /// Names matched by the shell.
     Glob { word: &'a ShellWord, content: bool },
     /// The working directory changes to this.
@@ -42,7 +44,7 @@ struct ReadOnlyProgram {
     flags: &'static str,
     /// Short options with a value (in the same word or the next).
     valued: &'static str,
-    /// Long options; a trailing `=` means that a value must stand in the same word, a `:` that it may be the next one.
+    /// Long options; a trailing `=` means that a value must be in the same word, a `:` that it may be the next one.
     long: &'static [&'static str],
 }
 
@@ -190,16 +192,27 @@ const PROGRAMS: &[ReadOnlyProgram] = &[
     program("date", OperandKind::None, "uR", "", &["utc", "iso-8601", "iso-8601=", "rfc-3339=", "rfc-email"]),
 ];
 
+/// Programs of which no option, known here or not, writes a file, runs a program or shows more than a search does.
+#[rustfmt::skip]
+const HARMLESS_OPTIONS: &[&str] = &[
+    "ls", "cat", "head", "tail", "wc", "du", "df", "stat", "nl", "tac", "rev", "cut", "paste", "fold", "fmt", "comm", "cmp", "od", "hexdump",
+    "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum", "base64", "grep", "egrep", "fgrep",
+    "realpath", "readlink", "expand", "unexpand", "column",
+];
+
 /// What `words` would look at, `None` when it is not known to only read.
 pub(crate) fn looks(words: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     let (name, arguments) = words.split_first()?;
-    // A quoted name or a path could be anything; the table speaks of programs found by the shell.
-    if name.quoted {
+    // A quoted name or a path could be anything; the table lists programs that the shell finds by name.
+    if name.quoted || has_option_like_name(name, arguments) {
         return None;
     }
     match name.raw.as_str() {
         "echo" | "printf" => echo(&name.raw, arguments),
         "cd" => enter(arguments),
+        "pushd" => enter(arguments).filter(|_| !arguments[0].text.starts_with('+')),
+        // Of `read` the relaxed reading leaves only the name, once it knows the variables.
+        "popd" | "read" if arguments.is_empty() => Some(Vec::new()),
         "git" => listing::looks("git", arguments).or_else(|| git_looks(arguments)),
         "find" => find::looks(arguments).or_else(|| listing::looks("find", arguments)),
         "tar" => archives::tar(arguments).or_else(|| listing::looks("tar", arguments)),
@@ -224,6 +237,16 @@ pub(crate) fn looks(words: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     }
 }
 
+/// Whether a name that the shell put in the place of a pattern may be taken for an option. In which order the shell puts
+/// them depends on the locale, so that nothing is said about what such an option would be given.
+fn has_option_like_name(program: &ShellWord, arguments: &[ShellWord]) -> bool {
+    let is_option = |word: &ShellWord| word.matched && word.text.starts_with('-');
+    let ends_options = program.raw == "git"
+        || (PROGRAMS.iter().any(|known| known.name == program.raw) && !matches!(program.raw.as_str(), "tree" | "xxd"));
+    let end = |word: &ShellWord| ends_options && word.text == "--" && !word.matched;
+    program.raw != "echo" && arguments.iter().take_while(|word| !end(word)).any(is_option)
+}
+
 impl ReadOnlyProgram {
     fn looks<'a>(&self, arguments: &'a [ShellWord]) -> Option<Vec<ReadAccess<'a>>> {
         if matches!(arguments, [only] if matches!(only.raw.as_str(), "--help" | "--version")) {
@@ -245,14 +268,14 @@ impl ReadOnlyProgram {
                 recursive |= option.long == Some("recursive");
                 if option.needs_value {
                     let value = rest.next()?;
-                    if value.glob || value.tilde {
+                    if value.glob || value.tilde || value.substituted.is_some() {
                         return None;
                     }
                 }
             }
         }
         if self.operands == PatternThenContent && !pattern_given {
-            if operands.first().is_none_or(|pattern| pattern.glob) {
+            if operands.first().is_none_or(|pattern| pattern.glob || pattern.matched || pattern.substituted.is_some()) {
                 return None;
             }
             operands.remove(0);
@@ -264,7 +287,7 @@ impl ReadOnlyProgram {
     fn judge<'a>(&self, operands: &[&'a ShellWord], searches: bool) -> Option<Vec<ReadAccess<'a>>> {
         match self.operands {
             OperandKind::None if !operands.is_empty() => None,
-            OneFile if operands.len() > 1 => None,
+            OneFile if operands.len() > 1 || operands.iter().any(|word| word.glob) => None,
             // Text is printed, but an unquoted pattern prints file names.
             OperandKind::None | Text => Some(operands.iter().filter_map(|word| expanded(word)).collect()),
             Content | Names | OneFile | PatternThenContent => {
@@ -275,8 +298,9 @@ impl ReadOnlyProgram {
                     return None;
                 }
                 let content = self.operands != Names;
-                // With write- or exec-capable options a file name could pose as an option.
-                if self.name == "sort" && operands.iter().any(|word| word.glob) {
+                // A name that matches the pattern could be an option; the caller did not look up the names.
+                let may_be_option = |word: &&ShellWord| word.glob && word.text.starts_with(['*', '?', '[', '-']);
+                if !HARMLESS_OPTIONS.contains(&self.name) && operands.iter().any(may_be_option) {
                     return None;
                 }
                 let mut looks: Vec<_> =
@@ -328,17 +352,39 @@ struct ParsedOption<'a> {
 }
 
 fn look(word: &ShellWord, content: bool) -> ReadAccess<'_> {
-    if word.glob { ReadAccess::Glob { word, content } } else { ReadAccess::Path(word) }
+    if word.glob {
+        ReadAccess::Glob { word, content }
+    } else if word.matched && !content {
+        ReadAccess::Listed(word)
+    } else {
+        ReadAccess::Path(word)
+    }
 }
 
 fn expanded(word: &ShellWord) -> Option<ReadAccess<'_>> {
-    if word.glob { Some(ReadAccess::Glob { word, content: false }) } else { None }
+    (word.glob || word.matched).then(|| look(word, false))
+}
+
+/// Whether a program shows the names and facts of its operands, whatever they are.
+pub(crate) fn shows_names(program: &str) -> bool {
+    program == "echo"
+        || (HARMLESS_OPTIONS.contains(&program)
+            && PROGRAMS.iter().any(|known| known.name == program && known.operands == Names))
+}
+
+/// Whether a program shows the content of its operands, and does nothing else with them.
+pub(super) fn shows_content(program: &str) -> bool {
+    PROGRAMS
+        .iter()
+        .any(|known| known.name == program && matches!(known.operands, Content | PatternThenContent | OneFile))
 }
 
 fn echo<'a>(name: &str, arguments: &'a [ShellWord]) -> Option<Vec<ReadAccess<'a>>> {
     // `printf -v` assigns a variable.
-    let assigns =
-        name == "printf" && arguments.first().is_some_and(|word| word.text.starts_with('-') && word.text != "--");
+    let may_assign = |word: &ShellWord| {
+        word.glob || word.matched || word.text.contains("%n") || (word.text.starts_with('-') && word.text != "--")
+    };
+    let assigns = name == "printf" && arguments.first().is_some_and(may_assign);
     (!assigns).then(|| arguments.iter().filter_map(expanded).collect())
 }
 
@@ -371,6 +417,11 @@ fn git_looks(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     let git::GitReadCall { call, operands } = git::read_call(arguments)?;
     let elsewhere = call.directory.is_some();
     let mut looks = vec![ReadAccess::Repository(call)];
+    // Two files or folders, wherever they are.
+    if arguments.iter().any(|word| word.text == "--no-index") {
+        looks.extend(operands.into_iter().map(|word| ReadAccess::Search(Some(word))));
+        return (!elsewhere).then_some(looks);
+    }
     // Revisions look like relative paths; what could only be a path outside is checked as one.
     let outside = |word: &&ShellWord| {
         let parts = word.text.split('/');

@@ -1,4 +1,4 @@
-//! Removals that nobody wants by accident: the root, its children, the home directory, the working directory and what
+//! Removals that must not happen by accident: the root, its children, the home directory, the working directory and what
 //! lies above it. No rule and no mode approves them. Directories a `cd` may lead to are considered, and what is known
 //! only when it runs is taken for the worst.
 
@@ -29,7 +29,7 @@ pub(crate) fn is_critical(suspects: &[PossibleCommand], precious: &ProtectedDire
                     if selects { precious.is_base(target) } else { precious.would_be_removed(target, &at) }
                 })
             }
-            // A program nobody can name, told to do something recursive to a root or home directory.
+            // An unknown program with a recursive option and a root or home directory as its operand.
             program if program.contains('$') && arguments.iter().any(|argument| is_recursive(argument)) => {
                 operands(arguments).any(|target| precious.is_base(target))
             }
@@ -65,10 +65,10 @@ fn find_roots(arguments: &[String]) -> impl Iterator<Item = &str> {
     arguments.iter().skip_while(options).take_while(|word| !word.starts_with('-')).map(String::as_str)
 }
 
-/// Where the shell may stand when something is removed.
+/// The directories in which the shell may be when something is removed.
 struct RemovalContext {
     dirs: Vec<PathBuf>,
-    /// Some `cd` leads where nobody can tell.
+    /// The target of some `cd` is not known.
     may_be_anywhere: bool,
     /// `pwd` runs somewhere, so that a substitution may stand for the working directory.
     prints_cwd: bool,
@@ -190,7 +190,7 @@ fn is_glob(name: &str) -> bool {
 /// not judged here.
 fn is_loose(target: &str) -> bool {
     if !target.starts_with('$') {
-        // A home directory that nobody named.
+        // The home directory of another user, or one that is not known.
         return target.starts_with('~') && !target[1..].contains('/');
     }
     if target.starts_with("$HOME") || target.starts_with("${HOME}") {

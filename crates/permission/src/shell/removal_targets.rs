@@ -203,7 +203,7 @@ fn takes_sources_away(program: &str, arguments: &[FlowArgument]) -> bool {
     })
 }
 
-/// `git clean` removes what git does not know, below where it stands.
+/// `git clean` removes what git does not know, below the directory it runs in.
 fn git_clean(arguments: &[FlowArgument], unit: &ProgramInvocation, found: &mut Vec<RemovalTarget>) {
     let texts: Vec<String> = arguments.iter().map(|arg| arg.text().unwrap_or_default()).collect();
     let words: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -326,7 +326,7 @@ pub(crate) fn judge(
 ) -> RemovalVerdict {
     let mut verdict = RemovalVerdict::Fine;
     for target in targets(flow) {
-        // A place that nobody resolved may be anywhere.
+        // A path that was not resolved may lead anywhere.
         if target == RemovalTarget::Unknown || target.needs().iter().any(|path| real(path).is_none()) {
             verdict = RemovalVerdict::Ask("what would be removed is known only when the command runs");
             continue;

@@ -1,5 +1,5 @@
 //! Programs that run the command they are given as arguments. Deny and ask rules look through all of them: any word behind
-//! a runner may be a program. Where the program itself stands is known per runner, so that a name which is only known at
+//! a runner may be a program. The position of the program is known per runner, so that a name which is only known at
 //! run time is noticed.
 
 use super::script::ShellWord;
@@ -36,7 +36,7 @@ const BY_WORD: &[(&[&str], &[&str])] = &[
     (&["opam", "stack", "cabal", "guix", "spack"], &["exec", "shell", "environment"]),
 ];
 
-/// From which word on programs may stand behind the runner `words` begin with.
+/// The index of the first word that may be a program after the runner with which `words` begin.
 pub(crate) fn from(words: &[String]) -> Option<usize> {
     let program = base_name(words.first()?);
     // The loader of programs runs the one it is given.
@@ -76,7 +76,7 @@ pub(crate) fn entered(words: &[String]) -> Vec<&str> {
     found
 }
 
-/// Where the command stands behind a runner.
+/// The position of the command among the arguments of a runner.
 struct CommandRunner {
     programs: &'static [&'static str],
     /// Options whose value is the next word.
@@ -117,7 +117,7 @@ const RUNNERS: &[CommandRunner] = &[
 const SHELL_STARTERS: &[&str] =
     &["su", "unshare", "nsenter", "chroot", "script", "newgrp", "sg", "at", "batch", "runuser"];
 
-/// What stands at the end of a chain of runners.
+/// The command at the end of a chain of runners.
 pub(super) enum RunnerTarget<'a> {
     /// A program and its arguments.
     Command(&'a [ShellWord]),
@@ -188,7 +188,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
 }
 
-/// Options after which a text that a shell runs may stand, by runner.
+/// Options whose value is text that a shell runs, by runner.
 #[rustfmt::skip]
 const CODE_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["su", "runuser", "script", "flock", "sg", "capsh", "vagrant"], &["-c", "--command", "--session-command"]),
@@ -257,7 +257,7 @@ pub(crate) fn named_programs(words: &[ShellWord]) -> Vec<(String, bool)> {
     found
 }
 
-/// The value of an option that stands in `word`, or in the word behind it.
+/// The value of an option, from `word` itself or from the word after it.
 fn option_value(word: &ShellWord, next: Option<&ShellWord>, options: &[&str]) -> Option<(String, bool)> {
     let (name, inline) =
         word.text.split_once('=').map_or((word.text.as_str(), None), |(name, value)| (name, Some(value)));
@@ -303,13 +303,13 @@ pub(super) fn code_texts(words: &[ShellWord]) -> Vec<&ShellWord> {
     after.chain(inline).collect()
 }
 
-/// The text in `-S'x y'`: the value of a short option that stands in the same word.
+/// The text in `-S'x y'`: the value of a short option in the same word.
 pub(super) fn attached(word: &str) -> Option<&str> {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
     letters.char_indices().nth(1).map(|(at, _)| &letters[at..])
 }
 
-/// Texts that stand in the same word as the option they belong to.
+/// Values in the same word as their option.
 pub(super) fn attached_texts(words: &[ShellWord]) -> Vec<&ShellWord> {
     let Some(program) = words.first().map(|word| base_name(&word.text)) else { return Vec::new() };
     let Some((_, options)) = CODE_OPTIONS.iter().find(|(programs, _)| programs.contains(&program)) else {

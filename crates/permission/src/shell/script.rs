@@ -1,7 +1,7 @@
 //! What the strict reading consists of: simple commands made of plain words and quotes. Names that change how the rest
 //! of a command must be read are refused here.
 
-use super::variables;
+use super::{relaxed, variables};
 
 /// Longer commands cannot be read by a person either.
 pub(crate) const MAX_CHARS: usize = 10_000;
@@ -15,10 +15,14 @@ pub(crate) struct SimpleCommand {
     pub(crate) words: Vec<ShellWord>,
     /// Files its redirections open; `/dev/null` and duplications are left out.
     pub(crate) redirects: Vec<FileRedirect>,
-    /// The group or subshell it stands in: a `cd` counts only inside its own.
+    /// The group or subshell that contains it: a `cd` counts only inside its own.
     pub(crate) scope: u32,
     /// Another program of the same pipeline reads its output.
     pub(crate) feeds: bool,
+    /// A redirection, here-document or here-string is its standard input.
+    pub(crate) has_own_input: bool,
+    /// One of its streams is a copy of another, as with `2>&1`.
+    pub(crate) merges_errors: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,14 +54,34 @@ pub(crate) struct ShellWord {
     pub(crate) tilde: bool,
     /// Holds an expansion of any kind: its value is known only when it runs.
     pub(crate) expands: bool,
-    /// Variables in it whose value the text does not show; in `text` each stands as `${name}`.
+    /// Variables in it whose value the text does not show; in `text` each is written `${name}`.
     pub(crate) variables: Vec<VariableUse>,
+    /// The text as a pattern of file names: characters that stand for themselves are behind a backslash.
+    pub(crate) pattern: String,
+    /// What takes the place of a substitution in it; only the relaxed reading has such words.
+    pub(crate) substituted: Option<SubstitutedText>,
+    /// The shell put this name in the place of a pattern or of names that a command prints.
+    pub(crate) matched: bool,
+}
+
+/// What a substitution becomes when the command runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SubstitutedText {
+    /// Text that is known only then: the output of commands, or the value of a variable that holds such output.
+    Text {
+        /// It is in double quotes, so that it stays one word.
+        quoted: bool,
+        /// The words of the only command that prints it; `None` when the word is more than its output.
+        command: Option<Vec<String>>,
+    },
+    /// The name of a file from which the output of commands is read, as for `<(x)`.
+    File,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VariableUse {
     pub(crate) name: String,
-    /// Stands in double quotes, so that its value stays one word.
+    /// It is in double quotes, so that its value stays one word.
     pub(crate) quoted: bool,
 }
 
@@ -81,7 +105,17 @@ const REFUSED_BUILTINS: &[&str] = &[
 
 const CODE_BUILTINS: &[&str] = &["eval", "source", "."];
 
-pub(crate) fn check(units: &[SimpleCommand]) -> Result<(), OpaqueReason> {
+/// How much of the shell's language a reading understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadingStyle {
+    /// Plain words and quotes: what rules may allow.
+    Strict,
+    /// Also substitutions, expansions that only shorten a value, and loops over input: enough to see that a command only
+    /// reads, and good for nothing else.
+    Relaxed,
+}
+
+pub(crate) fn check(units: &[SimpleCommand], style: ReadingStyle) -> Result<(), OpaqueReason> {
     for unit in units {
         let Some(command) = unit.words.first() else { return Err("it is incomplete") };
         if command.glob || command.tilde {
@@ -94,11 +128,16 @@ pub(crate) fn check(units: &[SimpleCommand]) -> Result<(), OpaqueReason> {
         if CODE_BUILTINS.contains(&name) {
             return Err("it runs text as code");
         }
-        if units.len() > 1 && REFUSED_BUILTINS.contains(&name) {
+        let understood = style == ReadingStyle::Relaxed && matches!(name, "read" | "pushd" | "popd");
+        if units.len() > 1 && REFUSED_BUILTINS.contains(&name) && !understood {
             return Err("it changes the shell for what follows");
         }
-        if !variables::are_printable(unit) {
+        let names_directory = style == ReadingStyle::Relaxed && variables::name_only_the_directory(unit);
+        if !names_directory && !variables::are_printable(unit) {
             return Err("it has an expansion");
+        }
+        if !relaxed::may_receive_text(unit) {
+            return Err("it has a command substitution");
         }
     }
     Ok(())

@@ -155,7 +155,7 @@ fn is_dynamic(name: &str) -> bool {
     name.contains(['$', '`', '*', '?']) || (name.contains('[') && name.contains(']'))
 }
 
-/// Keywords and assignments that stand before a program.
+/// Keywords and assignments that precede a program.
 fn is_prelude(word: &str) -> bool {
     const KEYWORDS: &[&str] =
         &["if", "then", "elif", "else", "do", "while", "until", "!", "[[", "-", "time", "function"];

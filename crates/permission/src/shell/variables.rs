@@ -1,16 +1,16 @@
 //! Variables in the strict reading. Two kinds are understood: the variable of a `for` loop over plain values, which is
 //! replaced by each of them, and a few that say nothing secret, where they are only printed. Any other refuses.
 
-use super::script::{ShellWord, SimpleCommand, VariableUse};
+use super::script::{ShellWord, SimpleCommand, SubstitutedText, VariableUse};
 
-/// The name under which a computed number stands in a word.
+/// The name that a word uses for a computed number.
 pub(super) const COMPUTED: &str = "#number";
 
 /// Loops and bodies beyond this are not written out.
 const MAX_VALUES: usize = 64;
 const MAX_UNITS: usize = 512;
 
-/// What everybody may see.
+/// Variables whose values are no secret.
 #[rustfmt::skip]
 const PRINTABLE_VARIABLES: &[&str] = &[
     "HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LC_ALL", "TERM", "HOSTNAME", "TMPDIR", "EDITOR", "VISUAL",
@@ -27,6 +27,96 @@ pub(super) fn are_printable(unit: &SimpleCommand) -> bool {
     }
     let prints = unit.words.first().is_some_and(|name| name.variables.is_empty() && may_print(&name.raw));
     prints && variables.all(|variable| PRINTABLE_VARIABLES.contains(&variable.name.as_str()))
+}
+
+/// Whether the only variable of a unit is the working directory, at the beginning of words: `"$PWD/src"`.
+pub(super) fn name_only_the_directory(unit: &SimpleCommand) -> bool {
+    let begins = |word: &ShellWord| {
+        word.variables.is_empty()
+            || (word.variables.len() == 1 && word.text.starts_with("${PWD}") && word.variables[0].name == "PWD")
+    };
+    unit.words.first().is_some_and(|name| name.variables.is_empty()) && unit.words.iter().all(begins)
+}
+
+/// Turns uses of these variables into text that is known only when the command runs.
+pub(super) fn make_unknown(unit: &mut SimpleCommand, names: &[String]) {
+    for word in &mut unit.words {
+        let (unknown, others): (Vec<VariableUse>, Vec<VariableUse>) =
+            std::mem::take(&mut word.variables).into_iter().partition(|known| names.contains(&known.name));
+        word.variables = others;
+        if unknown.is_empty() {
+            continue;
+        }
+        let before = match &word.substituted {
+            Some(SubstitutedText::Text { quoted, .. }) => *quoted,
+            Some(SubstitutedText::File) | None => true,
+        };
+        let quoted = before && unknown.iter().all(|known| known.quoted);
+        word.substituted = Some(SubstitutedText::Text { quoted, command: None });
+    }
+}
+
+/// Names of variables that neither a shell nor a program gives a meaning to.
+pub(super) fn is_ordinary(name: &str) -> bool {
+    // zsh ties some of these to search paths and tables of its own.
+    const SPECIAL: &[&str] = &[
+        "path",
+        "cdpath",
+        "fpath",
+        "manpath",
+        "mailpath",
+        "module_path",
+        "fignore",
+        "psvar",
+        "watch",
+        "argv",
+        "status",
+        "pipestatus",
+        "prompt",
+        "histchars",
+        "functions",
+        "aliases",
+        "galiases",
+        "saliases",
+        "commands",
+        "options",
+        "modules",
+        "nameddirs",
+        "userdirs",
+        "parameters",
+        "history",
+        "historywords",
+        "mapfile",
+        "signals",
+        "words",
+        "reply",
+        "jobstates",
+        "jobtexts",
+        "jobdirs",
+        "patchars",
+        "keymaps",
+        "widgets",
+        "builtins",
+        "reswords",
+        "dirstack",
+        "errnos",
+        "sysparams",
+        "terminfo",
+        "termcap",
+        "zsh_eval_context",
+    ];
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(plain)
+        && !name.contains("proxy")
+        && !name.starts_with("dis_")
+        && !name.ends_with("_functions")
+        && !SPECIAL.contains(&name)
+}
+
+/// Whether everybody may see the value of this variable.
+pub(super) fn is_printable(name: &str) -> bool {
+    PRINTABLE_VARIABLES.contains(&name)
 }
 
 fn may_print(program: &str) -> bool {
@@ -104,7 +194,10 @@ fn replaced(word: &ShellWord, uses: &[&VariableUse], value: &ShellWord, prints: 
     let raw = if text.chars().all(is_plain) { text.clone() } else { format!("'{}'", text.replace('\'', "'\\''")) };
     let variables = word.variables.iter().filter(|known| known.name != *name).cloned().collect();
     let (glob, tilde) = (word.glob || value.glob, word.tilde || value.tilde);
-    Some(ShellWord { quoted: !glob && !tilde && raw != text, text, raw, glob, tilde, expands: false, variables })
+    let quoted = !glob && !tilde && raw != text;
+    let pattern = word.pattern.replace(&mark, &value.pattern);
+    let substituted = word.substituted.clone();
+    Some(ShellWord { text, raw, quoted, glob, tilde, variables, pattern, substituted, ..ShellWord::default() })
 }
 
 /// The numbers of `{1..5}`.
@@ -115,7 +208,8 @@ pub(super) fn range(raw: &str) -> Option<Vec<ShellWord>> {
     if first.abs_diff(last) >= MAX_VALUES as u64 {
         return None;
     }
-    let word = |n: i64| ShellWord { text: n.to_string(), raw: n.to_string(), ..ShellWord::default() };
+    let word =
+        |n: i64| ShellWord { text: n.to_string(), raw: n.to_string(), pattern: n.to_string(), ..ShellWord::default() };
     let numbers = first.min(last)..=first.max(last);
     Some(if first <= last { numbers.map(word).collect() } else { numbers.rev().map(word).collect() })
 }

@@ -14,7 +14,7 @@ const INERT_VARIABLES: &[&str] = &[
 pub(crate) fn is_inert(assignment: &str) -> bool {
     let Some((name, value)) = assignment.split_once('=') else { return false };
     if name == "TZ" {
-        // A zone of the system's, not a file of somebody's.
+        // A time zone of the system, not a file.
         return !value.starts_with(['/', ':']) && !value.contains("..");
     }
     if matches!(name, "GIT_PAGER" | "PAGER" | "MANPAGER") {
@@ -30,6 +30,24 @@ pub(crate) fn strip_wrappers(mut words: &[ShellWord]) -> &[ShellWord] {
         words = inner;
     }
     words
+}
+
+/// As `strip_wrappers`, and through `env` where it sets nothing but harmless variables. For commands that only read.
+pub(crate) fn strip_for_reading(words: &[ShellWord]) -> &[ShellWord] {
+    let mut words = strip_wrappers(words);
+    while let Some(inner) = after_env(words) {
+        words = strip_wrappers(inner);
+    }
+    words
+}
+
+fn after_env(words: &[ShellWord]) -> Option<&[ShellWord]> {
+    let (_, rest) = words.split_first().filter(|(name, _)| name.raw == "env")?;
+    let is_setting = |word: &&ShellWord| word.raw == word.text && is_inert(&word.text);
+    let rest = &rest[rest.iter().take_while(is_setting).count()..];
+    let program = rest.first()?;
+    let is_plain = program.raw == program.text && !program.glob && !program.tilde && program.substituted.is_none();
+    (is_plain && !program.raw.starts_with('-') && !program.raw.contains('=')).then_some(rest)
 }
 
 fn unwrap_once(words: &[ShellWord]) -> Option<&[ShellWord]> {
@@ -80,7 +98,7 @@ fn after_buffers(words: &[ShellWord]) -> Option<&[ShellWord]> {
     (buffers > 0).then(|| &words[buffers..])
 }
 
-/// Forms that run whatever stands behind them, or delete: only an exact rule approves them.
+/// Forms that run the words after them, or delete: only an exact rule allows them.
 pub(crate) fn needs_exact_rule(words: &[ShellWord]) -> bool {
     let Some(name) = words.first().map(|word| base_name(&word.text)) else { return true };
     let has = |flags: &[&str]| words.iter().any(|word| flags.contains(&word.text.as_str()));
@@ -105,7 +123,7 @@ const FIND_ACTIONS: &[&str] = &[
     "--exec-batch",
 ];
 
-/// Programs behind which another program may stand.
+/// Programs that may run one of their arguments.
 #[rustfmt::skip]
 const RUNNERS: &[&str] = &[
     "env", "sudo", "doas", "su", "runuser", "timeout", "time", "nice", "nohup", "stdbuf", "command", "builtin", "exec",

@@ -444,6 +444,16 @@ fn suggestions_are_narrow_and_fit_the_command() {
 
 #[test]
 fn deceptive_text_is_spelled_out() {
+    for command in ["ls \u{202e}x && rm a\u{200b}b", "echo a; rm \"x\u{202e}y\"", "ls; rm caf\u{e9}\u{2066}z"] {
+        let policy = policy(&Setup { mode: Mode::Default, rules: "" });
+        let accesses = [Access::Run(command.to_owned())];
+        let request = PermissionQuery::new("Bash", &accesses);
+        let facts = PathFacts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), Path::to_path_buf);
+        let parts = policy.explain(&request, &facts).parts;
+        assert_eq!(parts.len(), 2, "{parts:?}");
+        assert!(parts.iter().any(|part| part.text.contains("\\u{2")), "{parts:?}");
+        assert!(!parts.iter().any(|part| part.text.chars().any(wire::deceptive::is_deceptive)), "{parts:?}");
+    }
     // SC-E20 [CLI-190]
     assert_eq!(permission::escape_invisible("a\u{202e}b\tc\u{200b}\x1b[0m\n"), "a\\u{202e}b\\tc\\u{200b}\\u{1b}[0m\n");
     let hidden = Access::Run("ls \u{202e} x".into());

@@ -1,5 +1,5 @@
 //! Work that is newer than the change to be taken back. When a change is over, the manifest notes how it left each path;
-//! a path that looks otherwise now was changed by somebody else since: its content decides, not its time, and its mode.
+//! a path that differs now was changed by another program since: its content decides, not its time, and its mode.
 //! The index of a repository is compared by what is
 //! staged, because every `git status` may refresh the times it holds.
 
@@ -21,7 +21,7 @@ const MAX_HASHED: u64 = 64 << 20;
 #[serde(tag = "k", rename_all = "lowercase")]
 pub enum PathAfterChange {
     Absent,
-    /// Folders are told by what is in them.
+    /// Folders are compared by their entries.
     Folder {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
@@ -41,7 +41,7 @@ pub enum PathAfterChange {
 }
 
 impl PathAfterChange {
-    /// `None` when it cannot be told.
+    /// `None` when it is not known.
     pub(super) fn now(path: &Path) -> Option<Self> {
         let (folder, name) = match OpenFolder::open_parent(path) {
             Ok(found) => found,
@@ -100,7 +100,7 @@ pub(super) fn states_after(manifests: &[SnapshotManifest]) -> BTreeMap<PathBuf, 
     left
 }
 
-/// Whether somebody else changed the path since, so that bringing it to `target` would replace their work.
+/// Whether the path was changed since, so that bringing it to `target` would replace newer work.
 pub(super) fn is_newer(path: &Path, target: &PathState, left: Option<&PathAfterChange>) -> bool {
     let (Some(then), Some(now)) = (left, PathAfterChange::now(path)) else { return false };
     // A folder that is there again keeps what is in it.

@@ -1,5 +1,5 @@
-//! Forgetting: snapshots past their age, the oldest ones while all together take too much room, and contents nobody
-//! refers to. Runs at most once a day.
+//! Removes snapshots past their age, the oldest ones while all together take too much space, and contents without a
+//! reference. Runs at most once a day.
 
 use super::Snapshots;
 use super::manifest::{self, PathState};

@@ -48,13 +48,13 @@ pub struct UndoResult {
     pub restored: Vec<PathBuf>,
     pub removed: Vec<PathBuf>,
     pub problems: Vec<RestoreProblem>,
-    /// Paths that somebody changed after the changes taken back: that work was, or would be, replaced.
+    /// Paths that were changed after the changes taken back: that work was, or would be, replaced.
     pub newer: Vec<PathBuf>,
     /// Restores that were interrupted and are now finished.
     pub finished: Vec<String>,
 }
 
-/// What a restore has before it.
+/// The work of one restore.
 struct RestorePlan {
     changes: Vec<SnapshotHeader>,
     targets: BTreeMap<PathBuf, PathState>,
@@ -94,7 +94,7 @@ impl Snapshots {
         let lock = self.root.join("undo.lock");
         let locked = sys::fs::with_lock(&lock, LOCK_TIMEOUT, || {
             let mut undone = UndoResult { finished: self.recover()?, ..UndoResult::default() };
-            // Whoever was interrupted and says "undo" again wants just that finished.
+            // A repeated undo after an interruption only finishes the interrupted one.
             if undone.finished.is_empty() || matches!(choice, UndoChoice::To(_)) {
                 self.undo_changes(choice, on_newer, &mut undone)?;
             }
@@ -183,7 +183,7 @@ impl Snapshots {
         draft.commit()
     }
 
-    /// Finishes restores whose process died. Called under the lock, so nobody is at work.
+    /// Finishes restores whose process died. Called under the lock, so no other process is at work.
     fn recover(&self) -> Result<Vec<String>, StoreError> {
         let mut finished = Vec::new();
         for header in self.list().into_iter().filter(|h| h.stage == SnapshotStage::Applying) {

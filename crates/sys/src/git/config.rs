@@ -93,7 +93,7 @@ impl GitConfigReader<'_> {
         while self.rest.next_if(|c| is_blank(*c) && *c != '\n').is_some() {}
     }
 
-    /// What stands in brackets: `[section]`, `[section "subsection"]` or the old `[section.subsection]`.
+    /// The text in brackets: `[section]`, `[section "subsection"]` or the old `[section.subsection]`.
     fn header(&mut self) -> Option<(String, Option<String>)> {
         let mut section = String::new();
         while let Some(c) = self.rest.next_if(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.')) {

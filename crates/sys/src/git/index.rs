@@ -9,10 +9,26 @@ const MAX_INDEX: usize = 256 << 20;
 const NAME_SIZES: [usize; 2] = [20, 32];
 const KIND: u32 = 0o170_000;
 const SUBMODULE: u32 = 0o160_000;
+/// An entry of a sparse index that represents everything below a folder.
+const FOLDER: u32 = 0o040_000;
 
 /// Paths of the submodules that the index in `git_dir` lists, also when it is split. `None` when it cannot be read, or
 /// when git would read another file.
 pub(crate) fn submodules(git_dir: &Path) -> Option<Vec<PathBuf>> {
+    let links = entries(git_dir)?.into_iter().filter(|(mode, _)| mode & KIND == SUBMODULE);
+    Some(links.map(|(_, path)| PathBuf::from(OsStr::from_bytes(&path))).collect())
+}
+
+/// Paths of all files that the index in `git_dir` lists, and perhaps of some it no longer does. `None` when it cannot be
+/// read, or when it lists folders in the place of files.
+pub(crate) fn files(git_dir: &Path) -> Option<Vec<PathBuf>> {
+    let entries = entries(git_dir)?;
+    let has_folders = entries.iter().any(|(mode, _)| mode & KIND == FOLDER);
+    (!has_folders).then(|| entries.iter().map(|(_, path)| PathBuf::from(OsStr::from_bytes(path))).collect())
+}
+
+/// Mode and path of everything in the index, also when it is split.
+fn entries(git_dir: &Path) -> Option<Vec<(u32, Vec<u8>)>> {
     let mut files = vec![git_dir.join("index")];
     let folder = std::fs::read_dir(git_dir).into_iter().flatten().filter_map(Result::ok);
     files.extend(
@@ -29,8 +45,7 @@ pub(crate) fn submodules(git_dir: &Path) -> Option<Vec<PathBuf>> {
             Err(_) => continue,
         };
         let entries = NAME_SIZES.iter().find_map(|size| read(&bytes.bytes, *size))?;
-        let links = entries.into_iter().filter(|(mode, path)| mode & KIND == SUBMODULE && !path.is_empty());
-        found.extend(links.map(|(_, path)| PathBuf::from(OsStr::from_bytes(&path))));
+        found.extend(entries.into_iter().filter(|(_, path)| !path.is_empty()));
     }
     Some(found)
 }
@@ -46,7 +61,7 @@ fn read(bytes: &[u8], hash: usize) -> Option<Vec<(u32, Vec<u8>)>> {
     for _ in 0..count {
         let (mode, path, next) = entry(bytes, at, hash, version, &last)?;
         // Names of another size put other bytes in the place of the mode.
-        if !matches!(mode & KIND, 0o100_000 | 0o120_000 | 0o040_000 | SUBMODULE) {
+        if !matches!(mode & KIND, 0o100_000 | 0o120_000 | FOLDER | SUBMODULE) {
             return None;
         }
         last.clone_from(&path);

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const MAX_FILE: usize = 1 << 20;
-/// As git has it.
+/// Git's own limit.
 const MAX_INCLUDES: usize = 10;
 const MAX_FILES: usize = 500;
 const MAX_REPOSITORIES: usize = 200;
@@ -41,7 +41,7 @@ const REDIRECTS: [&str; 5] =
 /// Why a repository cannot be made powerless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeutralObstacle {
-    /// The key, or what else stood in the way.
+    /// The key, or another cause.
     pub key: String,
     pub file: PathBuf,
 }
@@ -59,7 +59,7 @@ pub struct NeutralConfig {
     /// A key by which the repository replaces git's own diff; it is overridden with a program that fails, because
     /// nothing brings git's own diff back.
     pub external_diff: Option<String>,
-    /// The files that were read, and those that would have been: whoever writes one of them changes the answer.
+    /// The files that were read, and those that would have been: a write to one of them changes the result.
     pub files: BTreeSet<PathBuf>,
 }
 
@@ -209,7 +209,7 @@ fn check_place(path: &Path) -> Result<(), NeutralObstacle> {
     Err(NeutralObstacle { key: "a path that each process reads in its own way".to_owned(), file: path.to_path_buf() })
 }
 
-/// A working tree elsewhere would have git read files that nobody was asked about.
+/// With a working tree elsewhere git would read files for which no permission was asked.
 fn check_work_tree(
     entry: &GitConfigEntry,
     repository: &GitRepository,

@@ -11,17 +11,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use testkit::Sandbox;
 
-fn samples() -> usize {
+pub(super) fn samples() -> usize {
     std::env::var("GIMLET_SAMPLES").ok().and_then(|text| text.parse().ok()).unwrap_or(130)
 }
 
-struct Random {
-    seed: u64,
+pub(super) struct Random {
+    pub(super) seed: u64,
     state: u64,
 }
 
 impl Random {
-    fn new(class: u64) -> Self {
+    pub(super) fn new(class: u64) -> Self {
         let seed = std::env::var("GIMLET_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261_118);
         Self { seed, state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (class << 17) | 1 }
     }
@@ -33,7 +33,7 @@ impl Random {
         usize::try_from(self.state % end as u64).unwrap()
     }
 
-    fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
+    pub(super) fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
         list[self.below(list.len())]
     }
 }
@@ -152,7 +152,7 @@ fn read_command(random: &mut Random) -> String {
 }
 
 /// Runs the command in `dir` and returns what it printed and copied.
-fn shell(command: &str, dir: &Path, more: &[(&str, &Path)]) -> String {
+pub(super) fn shell(command: &str, dir: &Path, more: &[(&str, &Path)]) -> String {
     let out = tempfile::tempdir().unwrap();
     let mut bash = Command::new("/bin/bash");
     bash.arg("-c").arg(command).current_dir(dir).env_clear().env("PATH", "/usr/bin:/bin").env("OUT", out.path());

@@ -252,7 +252,7 @@ impl FlowWalker<'_> {
                     self.in_subshell(|this| this.run_text(&code));
                 }
             } else {
-                // A variable that nobody set stands for what is not known.
+                // The value of a variable that the command did not set is unknown.
                 let code = code.replace(&mark, "\"$unknown_name_of_xargs\"");
                 self.in_subshell(|this| this.run_text(&code));
             }

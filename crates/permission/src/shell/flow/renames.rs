@@ -94,7 +94,7 @@ pub(crate) fn copied(arguments: &[FlowArgument]) -> (Vec<FlowArgument>, Option<F
     (operands, target)
 }
 
-/// What a path may also be, given the names that the command makes. `None` for something nobody can tell.
+/// What a path may also be, given the names that the command makes. `None` when that is not known.
 pub(crate) fn other_names(path: &ShellField, follows: bool, aliases: &[PathAlias]) -> Vec<Option<ShellField>> {
     let mut found: Vec<Option<ShellField>> = Vec::new();
     let mut pending = vec![(path.clone(), 0)];

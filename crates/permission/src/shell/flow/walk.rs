@@ -28,7 +28,7 @@ pub(super) struct FlowWalker<'a> {
     pub(super) stream: Option<std::ops::Range<usize>>,
     /// Programs under other names.
     pub(super) renamed: Vec<ProgramAlias>,
-    /// Some code runs later than it stands there: functions, traps, aliases.
+    /// Some code runs later than its position in the text: functions, traps, aliases.
     pub(super) defers: bool,
     /// Names of variables do not say any more which of them is meant.
     pub(super) is_confused: bool,
@@ -65,7 +65,7 @@ impl<'a> FlowWalker<'a> {
         Self { state: everything.clone(), seen: everything, unordered: true, ..Self::new(start) }
     }
 
-    /// What was set on the whole way, when some code runs later than it stands there.
+    /// What was set on the whole way, when some code runs later than its position in the text.
     pub(super) fn everything_seen(&self) -> Option<ShellState> {
         self.defers.then(|| self.seen.clone())
     }
@@ -130,7 +130,7 @@ impl<'a> FlowWalker<'a> {
     fn and_or(&mut self, and_or: &ast::AndOrList) {
         let before = self.state.dirs.clone();
         self.pipeline(&and_or.first);
-        // Behind the list nobody knows which of its parts succeeded, `cd` among them.
+        // After the list it is not known which of its parts succeeded, `cd` among them.
         let mut after = self.state.clone();
         for next in &and_or.additional {
             match next {
@@ -503,7 +503,7 @@ impl<'a> FlowWalker<'a> {
         self.flow.invocations.len() - 1
     }
 
-    /// The value of a variable; one that nobody set is unknown, because a profile may have set it.
+    /// The value of a variable; one that the command did not set is unknown, because a profile may have set it.
     pub(super) fn variable(&self, name: &str) -> VariableValue {
         self.bound(name).unwrap_or_else(|| VariableValue::unknown(TextOrigin::Outside))
     }

@@ -154,7 +154,7 @@ impl FlowWalker<'_> {
         match &piece.piece {
             WordPiece::Text(text) if quoting == FieldQuoting::Double => draft.literal(text),
             WordPiece::Text(text) => {
-                // Extended patterns and qualifiers match what nobody here can tell.
+                // What extended patterns and qualifiers match is not modelled.
                 if text.contains(['(', ')', '$', '`']) {
                     draft.unknown = worse(draft.unknown, Some(TextOrigin::Outside));
                 }

@@ -17,7 +17,7 @@ pub(super) struct FindCall {
     pub(super) hands_on: bool,
 }
 
-/// Reads the arguments. Tests that are not known here leave nothing out.
+/// Reads the arguments. Unknown tests exclude nothing.
 pub(super) fn read(arguments: &[FlowArgument]) -> FindCall {
     let mut found = FindCall {
         roots: Vec::new(),

@@ -63,7 +63,7 @@ impl ReadPlanner<'_> {
         let at = match globals::subcommand("git", &words) {
             SubcommandPosition::At(at) => at,
             SubcommandPosition::Behind(at) => {
-                // Behind an option nobody knows: the first word that is a subcommand which shows something.
+                // After an unknown option: the first word that is a subcommand which shows something.
                 let Some(found) = words[at..].iter().position(|word| SHOWING.contains(word)) else { return };
                 at + found
             }

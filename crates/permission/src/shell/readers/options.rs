@@ -59,7 +59,7 @@ impl ReaderOptions {
         options
     }
 
-    /// What cannot be told to leave something out leaves nothing out.
+    /// Unknown exclusions exclude nothing.
     fn drop_doubtful_selection(&mut self, reader: &ReadingProgram) {
         if self.folds_case {
             self.overrides.clear();
@@ -130,7 +130,7 @@ impl ReaderOptions {
             }
             _ => {}
         }
-        // A value nobody asked for may be a file.
+        // A value for an option that takes none may be a file.
         if let Some(value) = inline.filter(|value| value.contains('/') && reader.name != "rg") {
             self.files.push(ShellField::literal(value));
         }

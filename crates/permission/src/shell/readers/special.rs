@@ -245,7 +245,7 @@ impl ReadPlanner<'_> {
             StdinSource::Inherited | StdinSource::Text(_) | StdinSource::Unknown(_) | StdinSource::File => None,
         };
         let mut inner = ReadPlanner { flow: self.flow, out: crate::reads::ReadPlan::default() };
-        // Names are opened where the reader stands, not where they were printed.
+        // The reader opens names relative to its own directory, not to that of the program that printed them.
         if unit.dirs != reader.dirs && !matches!(name, "echo" | "printf") {
             return None;
         }

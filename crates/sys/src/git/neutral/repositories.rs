@@ -100,7 +100,7 @@ fn may_be_git_dir(dir: &Path) -> bool {
     dir.join("HEAD").symlink_metadata().is_ok() && has_objects
 }
 
-/// Where an included file may lie; `None` when that cannot be told. Some versions of git put other blanks in the place of
+/// Where an included file may lie; `None` when that is not known. Some versions of git put other blanks in the place of
 /// control characters.
 pub(super) fn included(target: &str, from: &Path, env: &Env) -> Option<BTreeSet<PathBuf>> {
     let has_prefix = ["%(", ":("].iter().any(|prefix| target.starts_with(prefix));
