@@ -455,6 +455,11 @@ impl App {
         }
     }
 
+    /// A prompt was submitted before the session was ready, and is still here.
+    pub fn waits_for_session(&self) -> bool {
+        !self.is_ready && !self.queue.is_empty()
+    }
+
     /// Sends the first prompt that was submitted before the session was ready.
     pub fn begin_queued(&mut self) {
         if self.is_ready && !self.is_busy() && !self.layers.has(LayerRank::Question) {

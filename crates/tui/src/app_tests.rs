@@ -332,6 +332,22 @@ fn what_is_sent_before_the_session_is_ready_is_sent_then() {
 }
 
 #[test]
+fn what_is_sent_before_the_session_is_ready_comes_back_with_escape() {
+    for key in [KeyPress::plain(KeyCode::Escape), KeyPress::ctrl('c')] {
+        let mut app = app();
+        app.is_ready = false;
+        write(&mut app, "early");
+        enter(&mut app);
+        assert_eq!(app.prompt.editor.text(), "");
+        press(&mut app, &[key]);
+        assert_eq!(app.prompt.editor.text(), "early");
+        app.is_ready = true;
+        app.begin_queued();
+        assert!(!app.is_busy(), "nothing is sent any more");
+    }
+}
+
+#[test]
 fn modes_go_on_from_the_last_wish_although_older_answers_come_in() {
     let mut app = app();
     let cycle = |app: &mut App| press(app, &[KeyPress::new(KeyCode::Tab, KeyMods::SHIFT)]);

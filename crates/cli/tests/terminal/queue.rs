@@ -199,9 +199,11 @@ fn escape_right_after_enter_is_not_lost_and_gives_the_prompt_back() {
     terminal.send("a hasty prompt\r");
     terminal.send(ESCAPE);
     terminal.wait_until("the prompt comes back", |screen| {
+        // Once when it came back before the session was ready for it, else twice.
         !screen.contains("esc to interrupt")
             && !screen.contains("Stopping…")
-            && screen.matches("> a hasty prompt").count() == 2
+            && !screen.contains("to take back")
+            && screen.contains("> a hasty prompt")
     });
     terminal.send(" thought over\r");
     terminal.wait_for("> a hasty prompt thought over");

@@ -310,6 +310,9 @@ impl App {
         if self.turn.as_ref().is_some_and(|turn| turn.waits != TurnWait::Interrupting) {
             return self.interrupt();
         }
+        if self.waits_for_session() {
+            return self.take_queue_back();
+        }
         if !self.prompt.editor.is_empty() {
             self.clear_input();
             return;
@@ -347,6 +350,9 @@ impl App {
     fn escape(&mut self) {
         if self.is_busy() {
             return self.interrupt();
+        }
+        if self.waits_for_session() {
+            return self.take_queue_back();
         }
         if self.prompt.editor.is_empty() {
             return;
