@@ -1,6 +1,9 @@
 //! Checks the dependencies between our crates against the complete list of allowed ones. A new dependency is a
-//! decision that is made here.
+//! decision that is made here. Between the modules of one crate it checks that cycles stay small, and that only the
+//! modules that drive a session know the session.
 
+use crate::modules::ModuleGraph;
+use crate::source;
 use crate::steps::cargo_program;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -59,6 +62,29 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// A crate for tests only; product code must not depend on it.
 const DEV_ONLY: &str = "testkit";
 
+/// The most modules of one crate that may depend on each other.
+pub(crate) const MAX_CYCLE: usize = 6;
+
+/// The crate and the module whose users are listed.
+pub(crate) const SESSION: (&str, &str) = ("engine", "session");
+/// The modules that drive a session. All others get the parts that they need.
+pub(crate) const SESSION_DRIVERS: &[&str] = &[
+    "agent_runs",
+    "apply_changes",
+    "calls",
+    "commands",
+    "compact",
+    "deferred",
+    "open",
+    "result",
+    "serve",
+    "step",
+    "tool_session",
+    "turn",
+    "turn_state",
+    "typed_skills",
+];
+
 pub(crate) fn check(root: &Path) -> Result<()> {
     let metadata = metadata(root)?;
     let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
@@ -69,7 +95,37 @@ pub(crate) fn check(root: &Path) -> Result<()> {
             wrong.join("\n  ")
         );
     }
+    let mut wrong = Vec::new();
+    for folder in source::crate_folders(root)? {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        wrong.extend(wrong_modules(&name, &ModuleGraph::read(&folder)?));
+    }
+    if !wrong.is_empty() {
+        bail!("edges between modules (the limits are in xtask/src/deps.rs):\n  {}", wrong.join("\n  "));
+    }
     Ok(())
+}
+
+/// Cycles that are too large, and modules that use the session without driving it.
+fn wrong_modules(name: &str, modules: &ModuleGraph) -> Vec<String> {
+    let too_large = modules.cycles().into_iter().filter(|cycle| cycle.len() > MAX_CYCLE).map(|cycle| {
+        format!(
+            "{name}: a cycle of {} modules, at most {MAX_CYCLE} are allowed: {}. Move what they share to a module below \
+             them. Edges:\n    {}",
+            cycle.len(),
+            cycle.join(", "),
+            modules.edges_within(&cycle).join("\n    ")
+        )
+    });
+    let mut wrong: Vec<String> = too_large.collect();
+    let (crate_name, session) = SESSION;
+    if name == crate_name {
+        let strangers = modules.users_of(session).into_iter().filter(|user| !SESSION_DRIVERS.contains(user));
+        wrong.extend(strangers.map(|user| {
+            format!("{name}: {user} -> {session}, but only modules that drive a session use it. Pass {user} the part it needs")
+        }));
+    }
+    wrong
 }
 
 pub(crate) fn metadata(root: &Path) -> Result<Value> {
@@ -134,5 +190,56 @@ mod tests {
         assert_eq!(package("gimlet-cli", "gimlet-testkit", &Value::Null), ["cli -> testkit (normal)"]);
         assert_eq!(package("xtask", "gimlet-sys", &Value::Null), ["xtask -> sys (normal)"]);
         assert_eq!(package("gimlet-novel", "gimlet-wire", &Value::Null).len(), 1);
+    }
+
+    /// A crate whose modules each use the next, and the last uses the first.
+    fn ring(modules: usize) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("src/m0")).unwrap();
+        for at in 0..modules {
+            let text = format!("use crate::m{}::Thing;\n", (at + 1) % modules);
+            std::fs::write(folder.path().join(format!("src/m{at}.rs")), text).unwrap();
+        }
+        // Neither a comment nor a test is an edge; a file below a module is part of it.
+        let tests = "// crate::m2\n#[cfg(test)]\nmod tests {\n    use crate::m3::Thing;\n}\n";
+        std::fs::write(folder.path().join("src/outside.rs"), format!("use crate::m0::Thing;\n{tests}")).unwrap();
+        std::fs::write(folder.path().join("src/m0/part.rs"), "fn x() { crate::m0::y() }\n").unwrap();
+        std::fs::write(folder.path().join("src/m1_tests.rs"), "use crate::outside::Thing;\n").unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_cycle_of_seven_modules_is_refused() {
+        let folder = ring(7);
+        let wrong = wrong_modules("made_up", &ModuleGraph::read(folder.path()).unwrap());
+        let [problem] = &wrong[..] else { panic!("{wrong:?}") };
+        assert!(problem.contains("made_up: a cycle of 7 modules"), "{problem}");
+        assert!(problem.contains("m0, m1, m2, m3, m4, m5, m6."), "{problem}");
+        assert!(problem.contains("\n    m6 -> m0") && !problem.contains("outside"), "{problem}");
+    }
+
+    #[test]
+    fn a_cycle_of_six_modules_passes() {
+        let graph = ModuleGraph::read(ring(6).path()).unwrap();
+        assert_eq!(graph.largest_cycle().len(), 6);
+        assert_eq!(wrong_modules("made_up", &graph), Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_drivers_use_the_session() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("src/view")).unwrap();
+        for (file, text) in [
+            ("session.rs", "pub struct Session;"),
+            ("turn.rs", "use crate::session::Session;"),
+            ("view/rows.rs", "use crate::{session::Session, turn};"),
+        ] {
+            std::fs::write(folder.path().join("src").join(file), text).unwrap();
+        }
+        let graph = ModuleGraph::read(folder.path()).unwrap();
+        let wrong = wrong_modules("engine", &graph);
+        assert_eq!(wrong.len(), 1, "{wrong:?}");
+        assert!(wrong[0].starts_with("engine: view -> session"), "{wrong:?}");
+        assert_eq!(wrong_modules("other", &graph), Vec::<String>::new());
     }
 }

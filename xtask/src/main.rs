@@ -10,6 +10,7 @@ mod demo;
 mod deps;
 mod dist;
 mod ids;
+mod modules;
 mod record;
 mod settings;
 mod shape;
@@ -25,13 +26,13 @@ use std::process::ExitCode;
 
 const USAGE: &str = "Usage: cargo xtask <task>
 
-  test                  format, crate edges, lints, all Rust tests, documentation, then the clients of others and a real model
+  test                  format, edges, lints, all Rust tests, documentation, then the clients of others and a real model
     --no-clients        without the clients and the real model
     --changed           only the crates that the uncommitted change touches, and those that depend on them
     --only TEXT         only the Rust tests whose full name contains TEXT
   test --long [NAME]    the full counts of tests that have a short form, in pieces that can be continued
   flake [TEXT]          repeat the tests that start processes 20 times beside busy loops, in pieces that can be continued
-  deps                  check the edges between our crates
+  deps                  check the edges between our crates, and cycles between the modules of a crate
   supply                check licences, sources and number of the packages we depend on
   ids                   check which items of the specification's checklists no test names
   settings              check that every settings key is read by code, or declared to have no effect
@@ -45,7 +46,7 @@ const USAGE: &str = "Usage: cargo xtask <task>
   dist --try            package the debug binary and install it in clean folders and in a clean Debian system
   first-change          carry out the walks of CONTRIBUTING.md on a copy of the tree, build it and try it
   bench [--quick]       measure the release binary against its budgets
-  sizes                 list the longest files and functions
+  sizes                 list the longest files and functions, and the largest cycle of modules of each crate
   record-demo           record the demo's cassette from its script
   demo-svg              draw docs/demo.svg from the demo's output
   pictures              draw docs/pictures from the interface in a terminal";
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
         ["test", ref options @ ..] => test::run(&root(), options),
         ["flake"] => test::flake(&root(), None),
         ["flake", filter] => test::flake(&root(), Some(filter)),
-        ["deps"] => steps::stage("crate edges", || deps::check(&root())),
+        ["deps"] => steps::stage("crate and module edges", || deps::check(&root())),
         ["supply"] => steps::stage("dependencies", || supply::check(&root())),
         ["ids"] => steps::stage("checklist items", || ids::check(&root())),
         ["settings"] => steps::stage("settings keys", || settings::check(&root())),

@@ -1,6 +1,7 @@
 //! Prints the figures of the workspace beside their targets, then the longest files and functions. Never fails
 //! because of a figure.
 
+use crate::deps::{MAX_CYCLE, SESSION, SESSION_DRIVERS};
 use crate::shape::WorkspaceShape;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
@@ -36,15 +37,25 @@ fn figures(shape: &WorkspaceShape) {
     row("crates", &shape.crates.iter().filter(|c| c.name != "xtask").count().to_string(), "at most 22");
     row("longest chain of crates", &shape.chain.len().to_string(), "at most 8");
     row("locked packages", &shape.locked_packages.to_string(), "at most 400");
+    let largest = shape.crates.iter().map(|shape| shape.modules.largest_cycle().len()).max().unwrap_or_default();
+    row("largest cycle of modules", &largest.to_string(), &format!("at most {MAX_CYCLE}"));
+    let (owner, session) = SESSION;
+    let users = shape.crates.iter().find(|shape| shape.name == owner).map_or(0, |c| c.modules.users_of(session).len());
+    row(
+        &format!("modules that use {owner}::{session}"),
+        &users.to_string(),
+        &format!("at most {}", SESSION_DRIVERS.len()),
+    );
     for shape in &shape.crates {
-        let cycle = if shape.cycle.is_empty() {
-            String::new()
+        let cycle = shape.modules.largest_cycle();
+        let cycle = if cycle.is_empty() {
+            "no cycle".to_owned()
         } else {
-            format!(", cycle of {}: {}", shape.cycle.len(), shape.cycle.join(" "))
+            format!("cycle of {}: {}", cycle.len(), cycle.join(" "))
         };
-        println!("   {:<12} {:>6} lines{cycle}", shape.name, shape.lines);
+        println!("   {:<14} {:>6} lines, {cycle}", shape.name, shape.lines);
     }
-    println!("   targets: 18,000 lines, a cycle of 6\n\nnames defined most often");
+    println!("   targets: 18,000 lines, a cycle of {MAX_CYCLE}\n\nnames defined most often");
     for (count, name) in shape.most_repeated().iter().take(SHOWN) {
         println!("{count:>6}  {name}");
     }

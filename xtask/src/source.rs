@@ -12,6 +12,15 @@ pub(crate) struct SourceFile {
     pub(crate) module: Option<String>,
 }
 
+/// The folders of our crates.
+pub(crate) fn crate_folders(root: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(root.join("crates")).context("crates")?;
+    let mut folders: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    folders.push(root.join("xtask"));
+    folders.sort();
+    Ok(folders)
+}
+
 /// All files of the crate in `folder`. Test files are included; their `product` is blank.
 pub(crate) fn crate_files(folder: &Path) -> Result<Vec<SourceFile>> {
     let mut paths = Vec::new();

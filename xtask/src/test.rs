@@ -64,7 +64,7 @@ fn run_stages(root: &Path, options: &Options, stages: &mut Stages) -> Result<()>
     let packages = if options.changed { changed::packages(root)? } else { changed::Packages::All };
     let cargo = |args: &[&str]| steps::run(Command::new(cargo_program()).args(args).current_dir(root));
     stages.stage("format", || cargo(&["fmt", "--all", "--check"]))?;
-    stages.stage("crate edges", || deps::check(root))?;
+    stages.stage("crate and module edges", || deps::check(root))?;
     stages.stage("dependencies", || supply::check(root))?;
     stages.stage("checklist items", || ids::check(root))?;
     let Some(packages) = packages.to_build() else {

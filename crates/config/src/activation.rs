@@ -5,6 +5,7 @@ use crate::entries::{EntryPart, SettingsEntry};
 use crate::frontmatter;
 use crate::layer::{SettingsLayer, parse_object, read_text};
 use crate::scan;
+use crate::settings_files;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -63,6 +64,16 @@ impl ActivationItem {
     pub(crate) fn waits_alone(&self) -> bool {
         self.is_local || matches!(self.kind, ActivationKind::Rule | ActivationKind::Directory)
     }
+}
+
+/// An item that needs approval: it is new, or differs from the approved one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustDifference {
+    pub kind: ActivationKind,
+    pub id: String,
+    /// What was approved; `None` for something new.
+    pub before: Option<String>,
+    pub now: String,
 }
 
 /// The longest text of an item in a line, in characters.
@@ -284,7 +295,7 @@ fn mcp_files(cwd: &Path) -> Vec<(String, PathBuf, Map<String, Value>)> {
         let servers = parsed.object.get("mcpServers")?.as_object()?.clone();
         Some(("../".repeat(up), path, servers))
     };
-    crate::mcp::project_files(cwd).into_iter().enumerate().filter_map(read).collect()
+    settings_files::server_files(cwd).into_iter().enumerate().filter_map(read).collect()
 }
 
 /// The names of the servers that the folder declares.
@@ -326,7 +337,7 @@ const ACTIVE_FIELDS: [&str; 4] = ["hooks", "mcpServers", "allowed-tools", "permi
 /// Lists agents, skills and commands that declare hooks, servers or permissions, as their loaders would read them.
 fn front_matter(cwd: &Path, items: &mut Vec<ActivationItem>) {
     let root = sys::git::root(cwd);
-    for (up, dir) in crate::roots::between(cwd, root.as_deref()).enumerate() {
+    for (up, dir) in settings_files::between(cwd, root.as_deref()).enumerate() {
         let place = dir.join(".claude");
         let above = "../".repeat(up);
         for kind in ["agents", "commands"] {

@@ -1,6 +1,7 @@
 //! Stored credentials: the Keychain on macOS, elsewhere a file that only the user can read. Unknown members are kept; a
 //! failed write leaves the old file.
 
+use crate::credential_kinds::{CredentialSecret, expiry_of};
 use crate::layer::read_text;
 use crate::state::{self, StateError, config_home, lock_file, write_private};
 use serde_json::{Map, Value, json};
@@ -14,7 +15,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 /// A stored key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredKey {
-    pub key: crate::CredentialSecret,
+    pub key: CredentialSecret,
     /// Milliseconds since the epoch; `None`: the key does not expire.
     pub expires_at: Option<u64>,
 }
@@ -49,14 +50,11 @@ pub fn stored_key(env: &Env) -> Option<StoredKey> {
     let all: Map<String, Value> = serde_json::from_str(&text).ok()?;
     let entry = all.get(MEMBER)?;
     let key = entry.get("key")?.as_str().filter(|key| !key.is_empty())?;
-    Some(StoredKey {
-        key: crate::CredentialSecret::new(key),
-        expires_at: entry.get("expiresAt").and_then(crate::credentials::expiry_of),
-    })
+    Some(StoredKey { key: CredentialSecret::new(key), expires_at: entry.get("expiresAt").and_then(expiry_of) })
 }
 
 /// Every stored credential with a name to show: ours, a login's, those of servers, and the key of a console login.
-pub fn secrets(env: &Env) -> Vec<(String, crate::CredentialSecret)> {
+pub fn secrets(env: &Env) -> Vec<(String, CredentialSecret)> {
     let mut found = Vec::new();
     if let Some(text) = contents(env)
         && let Ok(all) = serde_json::from_str::<Value>(&text)
@@ -64,13 +62,13 @@ pub fn secrets(env: &Env) -> Vec<(String, crate::CredentialSecret)> {
         collect("credentials file", &all, &mut found);
     }
     if let Some(key) = state::GlobalState::read(env).primary_api_key() {
-        found.push(("stored API key".to_owned(), crate::CredentialSecret::new(key)));
+        found.push(("stored API key".to_owned(), CredentialSecret::new(key)));
     }
     found.extend(crate::legacy_credentials::secrets(env));
     found
 }
 
-fn collect(name: &str, value: &Value, found: &mut Vec<(String, crate::CredentialSecret)>) {
+fn collect(name: &str, value: &Value, found: &mut Vec<(String, CredentialSecret)>) {
     match value {
         Value::Object(members) => members.iter().for_each(|(name, value)| collect(name, value, found)),
         Value::Array(items) => items.iter().for_each(|item| collect(name, item, found)),
@@ -78,7 +76,7 @@ fn collect(name: &str, value: &Value, found: &mut Vec<(String, crate::Credential
             let lower = name.to_ascii_lowercase();
             let holds = ["token", "secret", "key", "password"].iter().any(|word| lower.ends_with(word));
             if holds && text.len() >= 12 {
-                found.push((format!("stored {name}"), crate::CredentialSecret::new(text)));
+                found.push((format!("stored {name}"), CredentialSecret::new(text)));
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

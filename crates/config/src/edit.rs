@@ -12,17 +12,9 @@ use sys::Env;
 use sys::fs::Durability;
 use wire::settings::SettingsSource;
 
-const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
+pub use crate::settings_edit::SettingsEdit;
 
-#[derive(Clone, Debug, PartialEq)]
-pub enum SettingsEdit {
-    Set(Value),
-    /// Appends values to a list unless it contains them.
-    Add(Vec<Value>),
-    /// Removes values from a list.
-    Take(Vec<Value>),
-    Remove,
-}
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {

@@ -2,7 +2,7 @@
 //! when nothing else was found. A value in a file counts only when it begins like an Anthropic key: the key of another
 //! service is reported and never sent.
 
-use crate::credentials::{Credential, CredentialSecret, StoredLogin};
+use crate::credential_kinds::{Credential, CredentialSecret, StoredLogin};
 use crate::layer::read_text;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};

@@ -11,7 +11,6 @@ mod tokens;
 pub use change::{ChangeError, McpChange, McpDecision, McpPlace, McpSwitch, check_name, switch};
 pub use expand::{ExpandedConfig, ExpansionVariables, expand};
 pub use policy::McpPolicy;
-pub(crate) use source::project_files;
 pub use tokens::TokenFile;
 
 use crate::layer::Diagnostic;

@@ -5,7 +5,6 @@
 mod agents_md;
 mod auto;
 pub(crate) mod collect;
-pub(crate) mod markdown;
 
 pub use agents_md::InstructionFiles;
 pub use auto::{MAX_BYTES, MAX_LINES, auto_directory};

@@ -6,7 +6,7 @@ use crate::environment::{VariableSetter, is_tuning, may_set};
 use crate::join::join;
 use crate::layer::{Diagnostic, HeldValue, SettingsLayer};
 use crate::ownership::WaitingEntry;
-use crate::project::{KeyHelper, ProjectConfig};
+use crate::project_config::{KeyHelper, ProjectConfig};
 use crate::stamp::PathStamps;
 use crate::state::GlobalState;
 use crate::trust::FolderTrust;

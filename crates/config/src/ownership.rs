@@ -5,9 +5,9 @@
 use crate::activation::ActivationItem;
 use crate::entries;
 use crate::layer::{LayerOrigin, ParsedSettings, SettingsLayer, parse_object, read_text};
-use crate::state::{self, GlobalState, StateError};
-use crate::trust::{is_trusted, object, project_entry};
-use crate::{activation, edit::SettingsEdit, settings_files};
+use crate::settings_edit::SettingsEdit;
+use crate::state::{self, GlobalState, StateError, is_trusted, object, project_entry};
+use crate::{activation, settings_files};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use sys::Env;

@@ -1,6 +1,7 @@
 use super::*;
 use serde_json::json;
 use std::fs;
+use wire::mode::PermissionMode;
 use wire::settings::RuleBehaviour;
 
 struct Sandbox {

@@ -2,6 +2,7 @@
 //! from them except what decides trust.
 
 use crate::project::{ProjectConfig, SettingsSelection, managed_dir};
+use crate::settings_files::between;
 use crate::state::{GlobalState, config_home};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -181,12 +182,6 @@ fn locked(loaded: &ProjectConfig, kind: &str) -> bool {
         Some(Value::Array(kinds)) => kinds.iter().any(|named| named == kind),
         _ => false,
     }
-}
-
-/// The start directory, then its parents up to the root of the repository; outside a repository only itself.
-pub(crate) fn between<'a>(cwd: &'a Path, root: Option<&'a Path>) -> impl Iterator<Item = &'a Path> {
-    let last = root.unwrap_or(cwd);
-    cwd.ancestors().take_while(move |dir| dir.starts_with(last))
 }
 
 /// Trust depends on the folder of a file, not on the start directory of the session.

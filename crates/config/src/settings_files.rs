@@ -1,4 +1,4 @@
-//! The paths of settings files, for readers and writers.
+//! The paths of the files that settings and servers are declared in, for readers and writers.
 
 use crate::state::config_home;
 use std::os::unix::fs::MetadataExt;
@@ -45,6 +45,18 @@ pub fn file_of(source: SettingsSource, cwd: &Path, env: &Env) -> Option<PathBuf>
         SettingsSource::Local => Some(local_home(cwd, env).join(LOCAL)),
         SettingsSource::Managed | SettingsSource::CommandLine | SettingsSource::Flag | SettingsSource::Session => None,
     }
+}
+
+/// The start directory, then its parents up to the root of the repository; outside a repository only itself.
+pub(crate) fn between<'a>(cwd: &'a Path, root: Option<&'a Path>) -> impl Iterator<Item = &'a Path> {
+    let last = root.unwrap_or(cwd);
+    cwd.ancestors().take_while(move |dir| dir.starts_with(last))
+}
+
+/// The files in which a repository may declare servers: from the starting directory up to its root.
+pub(crate) fn server_files(cwd: &Path) -> Vec<PathBuf> {
+    let root = sys::git::root(cwd);
+    between(cwd, root.as_deref()).map(|dir| dir.join(".mcp.json")).collect()
 }
 
 /// Makes git ignore local settings files in all repositories of this user, without changing the repository. Returns the

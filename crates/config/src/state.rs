@@ -117,6 +117,30 @@ impl GlobalState {
     }
 }
 
+/// Trust in the home directory lasts for a session only, so a stored answer for it does not count.
+pub(crate) fn is_trusted(dir: &Path, env: &Env, state: &GlobalState) -> bool {
+    let home = env.home();
+    let real = std::fs::canonicalize(dir).ok();
+    let spellings = [Some(dir.to_path_buf()), real];
+    spellings.iter().flatten().any(|dir| dir.parent().is_some() && Some(dir) != home.as_ref() && state.trusts(dir))
+}
+
+pub(crate) fn project_entry<'a>(state: &'a mut Map<String, Value>, key: &Path) -> &'a mut Map<String, Value> {
+    object(object(state, "projects"), &key.display().to_string())
+}
+
+pub(crate) fn object<'a>(map: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
+    let value = map.entry(name).or_insert_with(|| Value::Object(Map::new()));
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(inner) => inner,
+        // Just made one above.
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => unreachable!(),
+    }
+}
+
 /// Counts one more use of a skill.
 pub fn count_skill_use(env: &Env, name: &str, now_ms: u64) -> Result<(), StateError> {
     update(env, |state| {

@@ -3,12 +3,13 @@
 //! server or helper that is new or changed makes the folder untrusted again. Allow rules, directories and all entries of
 //! the local settings file do not: each of them stays without effect until the user accepts it.
 
-use crate::activation::{self, ActivationItem, ActivationKind};
+use crate::activation::{self, ActivationItem, TrustDifference};
 use crate::layer::SettingsLayer;
 use crate::ownership::{self, FirstSight, LocalFile, LocalJudge, OwnershipRecord, WaitingEntry};
-use crate::project::{ProjectConfig, TrustChoice};
+use crate::project_config::ProjectConfig;
+use crate::selection::TrustChoice;
 use crate::settings_files;
-use crate::state::{self, GlobalState, StateError};
+use crate::state::{self, GlobalState, StateError, is_trusted, object, project_entry};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,16 +28,6 @@ pub(crate) struct TrustInputs<'a> {
     pub(crate) refuse: bool,
     /// Whether local settings files are read.
     pub(crate) reads_local: bool,
-}
-
-/// An item that needs approval: it is new, or differs from the approved one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrustDifference {
-    pub kind: ActivationKind,
-    pub id: String,
-    /// What was approved; `None` for something new.
-    pub before: Option<String>,
-    pub now: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,14 +183,6 @@ fn is_approved(item: &ActivationItem, approved: Option<&Map<String, Value>>) -> 
     before == Some(&item.digest)
 }
 
-/// Trust in the home directory lasts for a session only, so a stored answer for it does not count.
-pub(crate) fn is_trusted(dir: &Path, env: &Env, state: &GlobalState) -> bool {
-    let home = env.home();
-    let real = std::fs::canonicalize(dir).ok();
-    let spellings = [Some(dir.to_path_buf()), real];
-    spellings.iter().flatten().any(|dir| dir.parent().is_some() && Some(dir) != home.as_ref() && state.trusts(dir))
-}
-
 /// Everything the folder would activate, for the question: what its shared files declare, and the entries of local settings
 /// files that wait. Entries that count by themselves already are left out.
 pub fn activations(cwd: &Path, loaded: &ProjectConfig) -> Vec<ActivationItem> {
@@ -308,20 +291,4 @@ pub fn revoke(cwd: &Path, env: &Env) -> Result<bool, StateError> {
 /// The folders that are trusted.
 pub fn trusted_folders(env: &Env) -> Vec<String> {
     GlobalState::read(env).trusted_folders()
-}
-
-pub(crate) fn project_entry<'a>(state: &'a mut Map<String, Value>, key: &Path) -> &'a mut Map<String, Value> {
-    object(object(state, "projects"), &key.display().to_string())
-}
-
-pub(crate) fn object<'a>(map: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
-    let value = map.entry(name).or_insert_with(|| Value::Object(Map::new()));
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
-    }
-    match value {
-        Value::Object(inner) => inner,
-        // Just made one above.
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => unreachable!(),
-    }
 }

@@ -2,9 +2,9 @@
 //! an invalid entry is left out, the others are kept.
 
 use crate::error::CallError;
+use crate::link::ServerLink;
 use crate::names;
 use crate::schema;
-use crate::server::{ServerInfo, ServerLink};
 use rmcp::model::{ClientRequest, ListPromptsRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -27,6 +27,13 @@ pub(crate) struct McpCatalogue {
     pub(crate) has_resources: bool,
     /// Why a list could not be read; `None` when all were read.
     pub(crate) problem: Option<String>,
+}
+
+/// Name and version as the server reports them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerInfo {
+    pub name: String,
+    pub version: String,
 }
 
 /// One tool of one server.

@@ -1,18 +1,21 @@
 //! Connects a server and keeps the connection: a few servers at a time, with retries after transient failures;
 //! reads lists again when the server reports a change. A failure becomes the server's status.
 
-use crate::catalogue::{self, McpCatalogue};
+use crate::catalogue::{self, McpCatalogue, ServerInfo};
 use crate::client::{self, ClientFace, ListChanged, ProtocolEra};
-use crate::host::HostShared;
-use crate::server::{McpStatus, ServerEntry, ServerInfo, ServerLink};
+use crate::connect_failure::{ConnectFailure, classify};
+use crate::host_shared::HostShared;
+use crate::last_words::LastWords;
+use crate::link::ServerLink;
+use crate::server::ServerEntry;
+use crate::server_spec::McpStatus;
 use crate::settings::RetryPauses;
 use crate::subscription;
+use crate::transport;
 use crate::transport::remote::{RemoteEndpoint, RemoteError};
-use crate::transport::stdio::LastWords;
-use crate::transport::{self, SendError};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
 use rmcp::transport::Transport as RmcpTransport;
-use rmcp::transport::streamable_http_client::{HttpStatusError, StreamableHttpError};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::value::RawValue;
 use std::error::Error;
 use std::sync::Arc;
@@ -31,26 +34,6 @@ const CHANGE_QUEUE: usize = 16;
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 /// After a connection that lasted this long, the retries are counted from zero again.
 const STEADY_AFTER: Duration = Duration::from_mins(1);
-
-/// Why there is no connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ConnectFailure {
-    NeedsAuth,
-    /// Another attempt may succeed.
-    Transient(String),
-    Permanent(String),
-}
-
-impl ConnectFailure {
-    /// The failure without credentials that the server, or its address, put into the text.
-    fn hidden(self, shared: &HostShared) -> Self {
-        match self {
-            Self::Transient(why) => Self::Transient(shared.owner.hide(&why)),
-            Self::Permanent(why) => Self::Permanent(shared.owner.hide(&why)),
-            Self::NeedsAuth => Self::NeedsAuth,
-        }
-    }
-}
 
 struct LiveConnection {
     running: RunningService<RoleClient, ClientFace>,
@@ -167,7 +150,7 @@ async fn connect_with_retries(
     while tries.next().await {
         let _place = slots.acquire().await;
         let connected = Box::pin(connect(server, shared)).await;
-        failure = match connected.map_err(|failure| failure.hidden(shared)) {
+        failure = match connected.map_err(|failure| failure.hidden(&*shared.owner)) {
             Err(ConnectFailure::Transient(why)) => {
                 tracing::debug!(server = server.name, why, left = tries.left, "not connected");
                 ConnectFailure::Transient(why)
@@ -460,36 +443,4 @@ fn explain(error: &ClientInitializeError) -> ConnectFailure {
         }
         other => ConnectFailure::Permanent(other.to_string()),
     }
-}
-
-/// Classifies a transport error.
-pub(crate) fn classify(error: &(dyn Error + 'static)) -> ConnectFailure {
-    let mut cause = Some(error);
-    while let Some(current) = cause {
-        if let Some(failed) = current.downcast_ref::<StreamableHttpError<RemoteError>>() {
-            match failed {
-                StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => {
-                    return ConnectFailure::NeedsAuth;
-                }
-                StreamableHttpError::HttpStatus(status) => return by_status(status),
-                StreamableHttpError::Client(unreached) => return ConnectFailure::Transient(unreached.to_string()),
-                _ => {}
-            }
-        }
-        if let Some(status) = current.downcast_ref::<HttpStatusError>() {
-            return by_status(status);
-        }
-        match current.downcast_ref::<SendError>() {
-            Some(SendError::Unauthorized) => return ConnectFailure::NeedsAuth,
-            Some(SendError::Refused(why)) => return ConnectFailure::Transient(why.clone()),
-            Some(SendError::Rejected(why)) => return ConnectFailure::Permanent(why.clone()),
-            Some(SendError::Closed | SendError::Unwritable(_)) | None => {}
-        }
-        cause = current.source();
-    }
-    ConnectFailure::Permanent(error.to_string())
-}
-
-fn by_status(status: &HttpStatusError) -> ConnectFailure {
-    ConnectFailure::Transient(format!("HTTP {}", status.status))
 }

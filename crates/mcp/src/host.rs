@@ -8,12 +8,13 @@ use crate::catalogue::{self, McpResource};
 use crate::client::ProtocolEra;
 use crate::connect::{self, ConnectCause};
 use crate::error::CallError;
+use crate::host_shared::HostShared;
 use crate::multi_round::CarriedInput;
 use crate::owner::McpOwner;
 use crate::result::{self, CallResult, ResultPart};
-use crate::server::{McpStatus, ServerEntry, ServerSlot, ServerView};
+use crate::server::{ServerEntry, ServerView};
+use crate::server_spec::{McpManifest, McpServerSpec, McpStatus, ServerSwitch};
 use crate::settings::McpSettings;
-use http::Http;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -21,58 +22,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use sys::sync::{Mutex, MutexGuard};
-use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use wire::mcp::{McpScope, ServerConfig};
 
 /// Time limit for the shutdown of all servers together.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// JSON-RPC error code: method not found.
 const UNKNOWN_METHOD: i64 = -32_601;
-
-/// A declared server.
-#[derive(Clone, Debug)]
-pub struct McpServerSpec {
-    pub name: String,
-    pub scope: McpScope,
-    pub config: ServerConfig,
-}
-
-/// Whether a server is to be connected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServerSwitch {
-    Enabled,
-    /// Listed only, not connected.
-    Disabled,
-}
-
-impl ServerSwitch {
-    /// The status before the first connection attempt.
-    pub(crate) fn first_status(self) -> McpStatus {
-        match self {
-            Self::Enabled => McpStatus::Pending,
-            Self::Disabled => McpStatus::Disabled,
-        }
-    }
-}
-
-/// The handshake results of a server inside the host, captured by the host.
-#[derive(Clone, Debug, PartialEq)]
-pub struct McpManifest {
-    pub initialize: Value,
-    pub tools: Option<Value>,
-}
-
-impl McpManifest {
-    /// Parses `{"initializeResult": …, "toolsListResult": …}`; `None` when the text is something else.
-    pub fn read(json: &str) -> Option<Self> {
-        let mut value: Value = serde_json::from_str(json).ok()?;
-        let initialize = value.get_mut("initializeResult").map(Value::take).filter(Value::is_object)?;
-        Some(Self { initialize, tools: value.get_mut("toolsListResult").map(Value::take).filter(Value::is_object) })
-    }
-}
 
 /// Cheap to clone; dropping the last clone ends every connection.
 #[derive(Clone)]
@@ -86,51 +43,9 @@ struct ServerTable {
     tasks: Mutex<JoinSet<()>>,
 }
 
-pub(crate) struct HostShared {
-    pub(crate) settings: McpSettings,
-    pub(crate) owner: Arc<dyn McpOwner>,
-    pub(crate) http: Http,
-    pub(crate) local_slots: Semaphore,
-    pub(crate) remote_slots: Semaphore,
-    manifests: Mutex<BTreeMap<String, McpManifest>>,
-    version: watch::Sender<u64>,
-    stop: CancellationToken,
-}
-
-impl HostShared {
-    /// Changes the state of a server, unless a newer connection has replaced this one.
-    pub(crate) fn set(&self, server: &ServerEntry, generation: u64, change: impl FnOnce(&mut ServerSlot)) {
-        {
-            let mut slot = server.slot();
-            if slot.generation != generation {
-                return;
-            }
-            change(&mut slot);
-        }
-        self.bump();
-    }
-
-    fn bump(&self) {
-        self.version.send_modify(|version| *version += 1);
-    }
-
-    pub(crate) fn take_manifest(&self, server: &str) -> Option<McpManifest> {
-        self.manifests.lock().remove(server)
-    }
-}
-
 impl McpHost {
     pub fn new(settings: McpSettings, owner: Arc<dyn McpOwner>) -> Self {
-        let shared = HostShared {
-            http: Http::new(settings.env.clone()),
-            local_slots: Semaphore::new(settings.local_slots),
-            remote_slots: Semaphore::new(settings.remote_slots),
-            settings,
-            owner,
-            manifests: Mutex::default(),
-            version: watch::Sender::new(0),
-            stop: CancellationToken::new(),
-        };
+        let shared = HostShared::new(settings, owner);
         let table = ServerTable { servers: Mutex::default(), tasks: Mutex::new(JoinSet::new()) };
         Self { shared: Arc::new(shared), table: Arc::new(table) }
     }
@@ -152,7 +67,7 @@ impl McpHost {
 
     /// Sets the manifest of a server inside the host; the next handshake uses it once.
     pub fn set_manifest(&self, server: &str, manifest: McpManifest) {
-        self.shared.manifests.lock().insert(server.to_owned(), manifest);
+        self.shared.put_manifest(server, manifest);
     }
 
     /// Ends a server and removes it; false when there is none.

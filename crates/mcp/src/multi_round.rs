@@ -5,7 +5,7 @@
 
 use crate::client::Answerer;
 use crate::error::CallError;
-use crate::server::ServerLink;
+use crate::link::ServerLink;
 use rmcp::model::{ClientRequest, CustomRequest};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! List changes from servers of the revision without a handshake: they are sent only to subscribed clients.
 
 use crate::client::ListChanged;
-use crate::server::ServerLink;
+use crate::link::ServerLink;
 use rmcp::model::{ServerNotification, SubscriptionFilter};
 use rmcp::service::ServiceError;
 use std::time::Duration;

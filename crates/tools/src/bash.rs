@@ -2,29 +2,25 @@
 //! between calls while it is inside the workspace; nothing else persists. A command that takes too long continues
 //! in the background or is terminated; in both cases the call returns. No call waits for a grandchild.
 
-mod capture;
-pub(crate) mod command_hints;
+mod command_hints;
 mod directory;
 mod git;
 mod guard;
-pub(crate) mod launch;
 mod report;
-pub(crate) mod running;
-pub mod shell;
 mod words;
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use crate::input::ToolInput;
+use crate::shell::capture::{CaptureLimits, OutputCapture};
+use crate::shell::launch::{CommandLaunch, DirectoryReport, LaunchedCommand};
+use crate::shell::running::{RunningCommand, WaitEnd, remove_scratch};
+use crate::shell_program::{ShellKind, ShellProgram};
 use crate::spill;
-use crate::tasks::{NewTask, SessionTasks, TaskRecord};
-use capture::{CaptureLimits, OutputCapture};
+use crate::tasks::{NewTask, SessionTasks, TaskRecord, may_background};
 use command_hints::ShownExtent;
-use directory::DirectoryReport;
 use futures_util::future::BoxFuture;
-use launch::{CommandLaunch, LaunchedCommand};
 use permission::Access;
 use report::{BashOutput, FinishedCommand};
-use running::{RunningCommand, WaitEnd};
 use serde_json::value::RawValue;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,15 +29,13 @@ use sys::Env;
 use tokio::time::Instant;
 use wire::block::MessageContent;
 
-pub(crate) use capture::read_end;
-
 /// Largest file, in bytes, that is recorded as seen when a command shows it.
 const MAX_RECORDED_BYTES: usize = 1 << 20;
 const INTERRUPTED: &str = "[The user interrupted this command before it finished.]";
 
 /// Whether commands are run by zsh in this environment.
 pub fn runs_zsh(env: &Env) -> bool {
-    launch::ShellProgram::choose(env).kind == launch::ShellKind::Zsh
+    ShellProgram::choose(env).kind == ShellKind::Zsh
 }
 
 pub struct BashTool;
@@ -100,7 +94,7 @@ impl BashCall {
         let place = directory::start_directory(cx);
         let mut running = self.start(cx, &place.cwd).await?;
         let env = &cx.state.facts.env;
-        if self.background && command_hints::background_allowed(env) {
+        if self.background && may_background(env) {
             let limit = background_timeout(self.timeout_ms);
             return Ok(self.start_in_background(cx, running, limit).await);
         }
@@ -396,18 +390,6 @@ async fn record_shown_file(cx: &CallContext, command: &str, output: &[u8]) {
     });
     if let Err(error) = noted.await {
         tracing::debug!(%error, "what a command showed was not noted");
-    }
-}
-
-pub(crate) async fn remove_scratch(files: Vec<PathBuf>) {
-    // The task fails only when the runtime shuts down.
-    tokio::task::spawn_blocking(move || remove_files(&files)).await.ok();
-}
-
-fn remove_files(files: &[PathBuf]) {
-    for file in files {
-        // Most of these files are never created.
-        std::fs::remove_file(file).ok();
     }
 }
 

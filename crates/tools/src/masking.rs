@@ -1,16 +1,10 @@
-//! Hides secrets in tool results. Every call runs through [`run`], which masks its outcome; the output of commands
-//! is masked earlier, before it reaches memory and files. A call that would write a mask is refused, because the
-//! mask would replace the secret.
+//! The secrets of a session and the mask that hides them. The output of commands is masked before it reaches memory
+//! and files, all other results by [`crate::masked_calls`].
 
-use crate::contract::{CallContext, ToolCall, ToolOutcome};
 use permission::{KnownSecret, Mask};
-use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
 use sys::Env;
 use sys::sync::{Mutex, MutexGuard};
-use wire::block::{ContentBlock, MessageContent};
 
 /// Most secrets kept by `learn`. A helper may create a new key for every request; older keys have expired.
 const MOST_LEARNED: usize = 32;
@@ -92,63 +86,5 @@ impl Masking {
 
     fn parts(&self) -> MutexGuard<'_, MaskingState> {
         self.parts.lock()
-    }
-
-    /// The refusal of a call whose input contains a mask that would be written somewhere; `None` when it may run.
-    pub fn refusal(&self, tool: &str, input: &RawValue) -> Option<ToolOutcome> {
-        if !writes(tool) || !input.get().contains("hidden by gimlet") && !input.get().contains("\\u") {
-            return None;
-        }
-        let mask = self.mask().find_mask_in_input(input)?;
-        let advice = match tool {
-            "Bash" => "Let the shell supply the value, for example from its variable or file.",
-            "Edit" | "MultiEdit" => "Choose old_string and new_string so that they leave the secret out.",
-            _ => "Change the file with Edit and leave the part with the secret out, or refer to a variable.",
-        };
-        Some(ToolOutcome::invalid(format!(
-            "Nothing was done: the input contains {mask}, which stands for a secret that is not shown to you. Writing it \
-             would destroy the secret. {advice}"
-        )))
-    }
-}
-
-fn writes(tool: &str) -> bool {
-    matches!(tool, "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "Bash") || tool.starts_with("mcp__")
-}
-
-/// Runs a call and hides secrets in its outcome.
-pub async fn run(call: Box<dyn ToolCall>, cx: CallContext) -> ToolOutcome {
-    let state = Arc::clone(&cx.state);
-    let outcome = call.run(cx).await;
-    hide(outcome, &state.masking.mask())
-}
-
-fn hide(outcome: ToolOutcome, mask: &Mask) -> ToolOutcome {
-    if mask.is_disabled() {
-        return outcome;
-    }
-    let ToolOutcome { content, is_error, structured, mcp_meta, effects } = outcome;
-    let content = match content {
-        MessageContent::Text(text) => MessageContent::Text(hide_text(text, mask)),
-        MessageContent::Blocks(blocks) => MessageContent::Blocks(
-            blocks
-                .into_iter()
-                .map(|block| match block {
-                    ContentBlock::Text { text } => ContentBlock::Text { text: hide_text(text, mask) },
-                    ContentBlock::Image { .. } | ContentBlock::Document { .. } | ContentBlock::ToolReference { .. } => {
-                        block
-                    }
-                })
-                .collect(),
-        ),
-    };
-    let hidden = |raw: Box<RawValue>| mask.json(&raw).unwrap_or(raw);
-    ToolOutcome { content, is_error, structured: structured.map(hidden), mcp_meta: mcp_meta.map(hidden), effects }
-}
-
-fn hide_text(text: String, mask: &Mask) -> String {
-    match mask.text(&text) {
-        Cow::Owned(masked) => masked,
-        Cow::Borrowed(_) => text,
     }
 }

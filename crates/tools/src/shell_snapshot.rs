@@ -2,7 +2,7 @@
 //! the background with a time limit: a slow or broken rc file delays the first command by at most a second, and
 //! later commands not at all. [`ShellSnapshot::remove`] deletes the file at the end of the session.
 
-use crate::bash::launch::{ShellKind, ShellProgram, quote};
+use crate::shell_program::{ShellKind, ShellProgram, quote};
 use crate::spill;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,38 +1,18 @@
 //! The state of tools within one session. Each part has its own lock; no lock is kept across an await.
 
-use crate::bash::shell::SessionShell;
 use crate::masking::Masking;
 use crate::read_state::ReadState;
+use crate::search_counter::SearchCounter;
+use crate::shell::SessionShell;
+use crate::task_folder::TaskFolders;
 use crate::tasks::SessionTasks;
+use crate::todo_items::TodoItems;
+use crate::web_cache::WebCache;
 use std::path::PathBuf;
 use std::sync::Arc;
-use sys::Env;
 use sys::sync::Mutex;
 
-/// Facts that the engine sets once per session.
-#[derive(Clone, Debug)]
-pub struct SessionFacts {
-    pub session_id: String,
-    pub env: Env,
-    /// `<project dir>/<session id>`: spilled output goes to `tool-results/` below it.
-    pub session_dir: PathBuf,
-    /// `<tmp>/claude-<uid>/<project>/<session>/tasks`: output of background tasks.
-    pub tasks_dir: PathBuf,
-    /// `$CLAUDE_CONFIG_DIR` or `~/.claude`.
-    pub config_home: PathBuf,
-    /// Older models must read a file before they may change it.
-    pub read_before_edit: bool,
-    /// Effort level to pass to children; `None` when the model has none.
-    pub effort: Option<String>,
-    /// Variables with credentials that children must not inherit.
-    pub secret_vars: Vec<String>,
-    /// Whether the provider accepts PDF `document` blocks.
-    pub documents: bool,
-    /// The file of the plan in plan mode.
-    pub plan_file: Option<PathBuf>,
-    /// The agent that makes the calls; `None` for the main thread.
-    pub agent_id: Option<String>,
-}
+pub use crate::session_facts::SessionFacts;
 
 /// Shared by all calls of a session.
 pub struct ToolState {
@@ -47,12 +27,12 @@ pub struct ToolState {
     pub tasks: Arc<SessionTasks>,
     pub shell: Arc<SessionShell>,
     /// The locked folders for files of running commands.
-    pub folders: Arc<crate::task_folder::TaskFolders>,
+    pub folders: Arc<TaskFolders>,
     /// The model's checklist.
-    pub todos: crate::todo_write::TodoItems,
+    pub todos: TodoItems,
     /// Cached pages, and the client that fetches them.
-    pub web: Arc<crate::web_fetch::WebCache>,
-    pub searches: Arc<crate::web_search::SearchCounter>,
+    pub web: Arc<WebCache>,
+    pub searches: Arc<SearchCounter>,
 }
 
 impl ToolState {
@@ -65,7 +45,7 @@ impl ToolState {
             tasks: Arc::default(),
             shell: Arc::default(),
             folders: Arc::default(),
-            todos: crate::todo_write::TodoItems::default(),
+            todos: TodoItems::default(),
             web: Arc::default(),
             searches: Arc::default(),
         }

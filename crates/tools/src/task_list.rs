@@ -7,7 +7,7 @@ mod update;
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use crate::input::ToolInput;
-use crate::state::SessionFacts;
+use crate::session_facts::SessionFacts;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use permission::Access;

@@ -1,9 +1,9 @@
 //! TaskOutput: the status of a background task and the end of its output. A slow task is no error: the result then
 //! says that the task still runs.
 
-use crate::bash::read_end;
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use crate::input::ToolInput;
+use crate::shell::capture::read_end;
 use crate::tasks::{SessionTasks, TaskRecord, TaskStatus};
 use futures_util::future::BoxFuture;
 use permission::Access;

@@ -2,7 +2,7 @@
 //! dropping it kills those that still run. Each task settles exactly once, and each event is delivered exactly
 //! once, to the first receiver that takes it.
 
-use crate::bash::running::{RunningCommand, WaitEnd};
+use crate::shell::running::{RunningCommand, WaitEnd, remove_scratch};
 use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use wire::sdk::TaskUsage;
 
 /// Whether background tasks are allowed.
 pub fn may_background(env: &sys::Env) -> bool {
-    crate::bash::command_hints::background_allowed(env)
+    !env.is_on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -430,6 +430,6 @@ async fn supervise(mut running: RunningCommand, stop: &CancellationToken, deadli
         running.kill().await.ok();
     }
     let note = note.or_else(|| running.capture.incomplete());
-    crate::bash::remove_scratch(std::mem::take(&mut running.scratch)).await;
+    remove_scratch(std::mem::take(&mut running.scratch)).await;
     TaskEnd { exit_code, note, ..TaskEnd::new(status) }
 }

@@ -2,47 +2,17 @@
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use crate::input::ToolInput;
+use crate::todo_items::TodoItem;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sys::sync::Mutex;
 
 static SPEC: ToolSpec =
     ToolSpec::of("TodoWrite", include_str!("todo_write.md"), include_str!("todo_write.schema.json"));
 
 pub struct TodoWriteTool;
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TodoItem {
-    pub content: String,
-    pub status: &'static str,
-    pub active_form: String,
-}
-
-/// The session's current list.
-#[derive(Debug, Default)]
-pub struct TodoItems(Mutex<Vec<TodoItem>>);
-
-impl TodoItems {
-    /// Stores `new` and returns the previous list.
-    fn replace(&self, new: Vec<TodoItem>) -> Vec<TodoItem> {
-        let done = new.iter().all(|todo| todo.status == "completed");
-        let kept = if done { Vec::new() } else { new };
-        std::mem::replace(&mut *self.0.lock(), kept)
-    }
-
-    pub(crate) fn take_over(&self, before: &Self) {
-        let list = before.snapshot();
-        *self.0.lock() = list;
-    }
-
-    pub fn snapshot(&self) -> Vec<TodoItem> {
-        self.0.lock().clone()
-    }
-}
 
 impl Tool for TodoWriteTool {
     fn spec(&self) -> &ToolSpec {

@@ -3,7 +3,6 @@
 //! of the call and never replaces the page.
 
 mod address;
-mod cache;
 mod fetch;
 mod page;
 mod scan;
@@ -14,7 +13,7 @@ use crate::contract::{
     Workspace,
 };
 use crate::input::ToolInput;
-use cache::{FetchedPage, PageBody, PageCache};
+use crate::web_cache::{self, FetchedPage, PageBody};
 use fetch::{FetchResult, PageFetch, reason};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -22,10 +21,8 @@ use http::Http;
 use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use sys::Env;
-use sys::sync::Mutex;
 use target::AddressScope;
 use url::Url;
 
@@ -34,23 +31,6 @@ const MODEL_TIMEOUT: Duration = Duration::from_mins(2);
 const MAX_TOKENS: u32 = 4096;
 
 static SPEC: ToolSpec = ToolSpec::of("WebFetch", include_str!("web_fetch.md"), include_str!("web_fetch.schema.json"));
-
-/// The session's page cache. The HTTP client is built on first use.
-#[derive(Debug, Default)]
-pub struct WebCache {
-    http: OnceLock<Http>,
-    cache: Mutex<PageCache>,
-}
-
-impl WebCache {
-    fn http(&self, env: &Env, reach: AddressScope) -> &Http {
-        self.http.get_or_init(|| Http::guarded(env.clone(), move |ip| reach.allows(ip)))
-    }
-
-    fn cache(&self) -> sys::sync::MutexGuard<'_, PageCache> {
-        self.cache.lock()
-    }
-}
 
 pub struct WebFetchTool;
 
@@ -129,7 +109,7 @@ impl WebFetchCall {
     /// The page, from the cache or the network.
     async fn page(&self, cx: &CallContext) -> Result<PageLookup, String> {
         let (env, web) = (&cx.state.facts.env, &cx.state.web);
-        let ttl = cache::time_to_live(env);
+        let ttl = web_cache::time_to_live(env);
         let mut key = self.url.clone();
         key.set_fragment(None);
         if let Some(page) = web.cache().get(key.as_str(), Instant::now(), ttl) {
@@ -138,7 +118,7 @@ impl WebFetchCall {
         let local = env.is_on("GIMLET_WEBFETCH_ALLOW_LOCAL");
         let reach = if local { AddressScope::LocalToo } else { AddressScope::PublicOnly };
         let fetch = PageFetch {
-            http: web.http(env, reach),
+            http: web.http(|| Http::guarded(env.clone(), move |ip| reach.allows(ip))),
             scope: reach,
             resolves_locally: !http::guard::is_proxied(env),
             save_dir: cx.state.facts.session_dir.join("tool-results"),

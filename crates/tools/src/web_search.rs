@@ -11,7 +11,6 @@ use futures_util::future::BoxFuture;
 use permission::Access;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use sys::Env;
 
@@ -22,18 +21,6 @@ const TIMEOUT: Duration = Duration::from_mins(3);
 
 static SPEC: ToolSpec =
     ToolSpec::of("WebSearch", include_str!("web_search.md"), include_str!("web_search.schema.json"));
-
-/// How many searches a session made, with all of its agents.
-#[derive(Debug, Default)]
-pub struct SearchCounter(AtomicU64);
-
-impl SearchCounter {
-    /// Counts one search; false when the limit is reached.
-    fn take(&self, limit: u64) -> bool {
-        let within = |used| (used < limit).then_some(used + 1);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
-    }
-}
 
 fn per_session(env: &Env) -> u64 {
     env.number("CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION").unwrap_or(DEFAULT_PER_SESSION)

@@ -1,13 +1,11 @@
 //! Writes declarations of servers, and the user's decisions about servers of a repository. Unknown keys of the state
 //! file and comments in a repository's file are kept; a file that cannot be parsed is not changed.
 
-use super::source::project_files;
 use crate::edit::{EditError, FilePrivacy, SettingsEdit, SettingsTarget, change_file, edit};
 use crate::layer::{parse_object, read_text};
 use crate::project::ProjectConfig;
-use crate::settings_files;
-use crate::state::{self, StateError, state_file};
-use crate::trust::object;
+use crate::settings_files::{self, server_files};
+use crate::state::{self, StateError, object, state_file};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use sys::Env;
@@ -101,7 +99,7 @@ impl McpChange<'_> {
 
     /// The nearest MCP file of the repository, or a new one in the working directory.
     fn project_file(&self) -> PathBuf {
-        let nearest = project_files(self.cwd).into_iter().find(|path| path.exists());
+        let nearest = server_files(self.cwd).into_iter().find(|path| path.exists());
         nearest.unwrap_or_else(|| self.cwd.join(".mcp.json"))
     }
 
@@ -139,7 +137,7 @@ impl McpChange<'_> {
         let mut had = false;
         match place {
             McpPlace::Project => {
-                let files = project_files(self.cwd);
+                let files = server_files(self.cwd);
                 let Some(path) = files.into_iter().find(|path| declares(path, name)) else {
                     return Err(ChangeError::NotThere { name: name.to_owned(), place: place.name() });
                 };
@@ -169,7 +167,7 @@ impl McpChange<'_> {
             McpPlace::Local => super::folders(self.loaded, self.cwd)
                 .iter()
                 .any(|folder| state.project_value(folder, SERVERS).is_some_and(|all| all.get(name).is_some())),
-            McpPlace::Project => project_files(self.cwd).iter().any(|path| declares(path, name)),
+            McpPlace::Project => server_files(self.cwd).iter().any(|path| declares(path, name)),
         };
         McpPlace::ALL.into_iter().filter(has).collect()
     }

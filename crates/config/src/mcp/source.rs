@@ -5,8 +5,8 @@ use super::expand::ExpansionVariables;
 use super::{McpError, McpQuery, folders};
 use crate::environment::SECRET_VARIABLES;
 use crate::layer::{Diagnostic, ReadFailure, locate, parse_object, read_text};
-use crate::project::{is_administrators_own, managed_dir};
-use crate::roots;
+use crate::managed::{is_administrators_own, managed_dir};
+use crate::settings_files::server_files;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -207,7 +207,7 @@ fn project(request: &McpQuery<'_>, found: &mut McpDeclarations) {
     if !request.selection.reads(SettingsSource::Project) {
         return;
     }
-    for path in project_files(request.cwd) {
+    for path in server_files(request.cwd) {
         match read_text(&path) {
             Ok(text) => file(McpScope::Project, &path, &text, found),
             Err(ReadFailure::Missing) => {}
@@ -220,12 +220,6 @@ fn project(request: &McpQuery<'_>, found: &mut McpDeclarations) {
             }),
         }
     }
-}
-
-/// The files in which a repository may declare servers: from the starting directory up to its root.
-pub(crate) fn project_files(cwd: &Path) -> Vec<PathBuf> {
-    let root = sys::git::root(cwd);
-    roots::between(cwd, root.as_deref()).map(|dir| dir.join(".mcp.json")).collect()
 }
 
 fn file(scope: McpScope, path: &Path, text: &str, found: &mut McpDeclarations) {

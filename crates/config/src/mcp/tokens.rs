@@ -40,7 +40,7 @@ impl TokenFile {
             }
         };
         credential_store::change(&self.env, |all| {
-            let entries = crate::trust::object(all, MEMBER);
+            let entries = crate::state::object(all, MEMBER);
             match entry {
                 Some(entry) => drop(entries.insert(key.to_owned(), entry)),
                 None => drop(entries.remove(key)),

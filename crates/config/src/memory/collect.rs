@@ -1,7 +1,8 @@
 //! Collects instruction files, each at most once, together with the files they import.
 
-use super::{InstructionMemory, LoadReason, MemoryFile, MemoryScope, SkippedMemory, markdown};
+use super::{InstructionMemory, LoadReason, MemoryFile, MemoryScope, SkippedMemory};
 use crate::frontmatter::{self, FileFinding};
+use crate::markdown;
 use crate::nested_memory::LazyMemory;
 use crate::project::{ProjectConfig, SettingsSelection};
 use crate::rules::PathPatterns;

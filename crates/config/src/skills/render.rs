@@ -52,7 +52,7 @@ pub fn render(skill: &Skill, body: &str, values: &RenderValues<'_>) -> Vec<Rende
 
 /// The files that a text mentions as `@path`, outside code.
 pub fn mentions(text: &str) -> Vec<String> {
-    if text.contains('@') { crate::memory::markdown::imports(text) } else { Vec::new() }
+    if text.contains('@') { crate::markdown::imports(text) } else { Vec::new() }
 }
 
 /// Splits arguments like a shell; quotes that are never closed are ordinary characters.

@@ -18,6 +18,7 @@ use session_parts::tool_use::ToolUse;
 use std::fmt::Write;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+use tools::masked_calls;
 use tools::sandbox::CommandSandbox;
 use tools::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolOutcome, Workspace};
 use wire::control::{CommandPart, PermissionUpdate};
@@ -112,7 +113,7 @@ fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn Tool
     let Some(tool) = io.tooling.registry.find(&used.name) else {
         return Err(ToolOutcome::invalid(format!("No such tool available: {}", used.name)));
     };
-    if let Some(refused) = io.tooling.state.masking.refusal(wire::names::canonical(&used.name), input) {
+    if let Some(refused) = masked_calls::refusal(&io.tooling.state.masking, wire::names::canonical(&used.name), input) {
         return Err(refused);
     }
     tool.parse(input).map_err(|e| ToolOutcome::invalid(e.to_string()))

@@ -94,7 +94,7 @@ pub(super) async fn capture(
 
 /// Runs the call, then completes its snapshot.
 pub(super) async fn run(call: Box<dyn ToolCall>, cx: CallContext, guard: Option<UndoGuard>) -> ToolOutcome {
-    let outcome = tools::masking::run(call, cx).await;
+    let outcome = tools::masked_calls::run(call, cx).await;
     // A background process may still change files, so its snapshot is not completed.
     let in_background = outcome.structured.as_ref().is_some_and(|raw| raw.get().contains("\"backgroundTaskId\""));
     if let Some(UndoGuard { snapshot: kept, warning, .. }) = guard.filter(|guard| !guard.may_outlive && !in_background)

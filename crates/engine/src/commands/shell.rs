@@ -56,5 +56,5 @@ async fn execute(session: &mut LiveSession, command: &str, token: &CancellationT
         Some(Err(error)) => return Some(ToolOutcome::failed(error.to_string())),
         None => return Some(ToolOutcome::failed("There is no shell in this session.")),
     };
-    session.control.during(tools::masking::run(call, cx)).await
+    session.control.during(tools::masked_calls::run(call, cx)).await
 }

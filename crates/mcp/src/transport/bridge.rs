@@ -3,8 +3,8 @@
 
 use super::SendError;
 use crate::client::PROTOCOL;
-use crate::host::McpManifest;
 use crate::owner::McpOwner;
+use crate::server_spec::McpManifest;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;

@@ -3,17 +3,15 @@
 //! are not messages are skipped, whatever their length.
 
 use super::{MAX_MESSAGE, SendError};
+use crate::last_words::LastWords;
 use crate::owner::McpOwner;
 use crate::settings::McpSettings;
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::ffi::OsString;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use sys::RingBuffer;
-use sys::process::{ChildInput, ChildOutput, ChildProcess, ExitOutcome, SpawnSpec, TerminalAccess};
-use sys::sync::Mutex;
+use sys::process::{ChildInput, ChildOutput, ChildProcess, SpawnSpec, TerminalAccess};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
@@ -27,48 +25,6 @@ const EOF_GRACE: Duration = Duration::from_millis(400);
 const TERM_GRACE: Duration = Duration::from_millis(600);
 /// Time to wait for the exit status after the server's output has ended.
 const EXIT_WAIT: Duration = Duration::from_millis(500);
-const STDERR_SIDE: usize = 16 * 1024;
-/// Most bytes of stderr that an error quotes.
-const MAX_QUOTED_BYTES: usize = 2000;
-
-/// What is known about a server that has ended: its exit status and parts of its stderr.
-pub(crate) struct LastWords {
-    stderr: Mutex<RingBuffer>,
-    exit: Mutex<Option<ExitOutcome>>,
-    /// Hides credentials in quoted text.
-    owner: Arc<dyn McpOwner>,
-}
-
-impl fmt::Debug for LastWords {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LastWords")
-    }
-}
-
-impl LastWords {
-    fn new(owner: Arc<dyn McpOwner>) -> Self {
-        Self { stderr: Mutex::new(RingBuffer::new(STDERR_SIDE, STDERR_SIDE)), exit: Mutex::new(None), owner }
-    }
-
-    /// A text such as ` (exit code 3)` with the end of stderr, or an empty one.
-    pub(crate) fn describe(&self) -> String {
-        let exit = *self.exit.lock();
-        let how = match exit {
-            Some(ExitOutcome { code: Some(code), .. }) => format!(" (exit code {code})"),
-            Some(ExitOutcome { signal: Some(signal), .. }) => format!(" (killed by signal {signal})"),
-            Some(_) | None => String::new(),
-        };
-        let bytes = self.stderr.lock().to_bytes();
-        let said = self.owner.hide(&String::from_utf8_lossy(&bytes));
-        let said = said.trim();
-        if said.is_empty() {
-            return how;
-        }
-        let start = said.len().saturating_sub(MAX_QUOTED_BYTES);
-        let start = (start..said.len()).find(|at| said.is_char_boundary(*at)).unwrap_or(0);
-        format!("{how}. Its last words: {}", &said[start..])
-    }
-}
 
 pub(crate) struct StdioTransport {
     child: ChildProcess,

@@ -153,7 +153,7 @@ impl BackgroundMcpCall {
             (false, true) => TaskStatus::Failed,
             (false, false) => TaskStatus::Completed,
         };
-        // The result does not pass through `tools::masking::run`, so it is masked here.
+        // The result does not pass through `tools::masked_calls::run`, so it is masked here.
         let text = cx.state.masking.mask().text(&shown(&outcome.content)).into_owned();
         let written = tokio::task::spawn_blocking(move || file.write_all(text.as_bytes())).await;
         let failed = written.map_err(std::io::Error::other).flatten().err();

@@ -165,7 +165,7 @@ async fn call_tool(
 ) -> ToolOutcome {
     let Ok(raw) = wire::raw::to_raw(input) else { return ToolOutcome::failed("its input could not be written") };
     match tool.parse(&raw) {
-        Ok(call) => tools::masking::run(call, CallContext { git_guard, ..scene.cx.clone() }).await,
+        Ok(call) => tools::masked_calls::run(call, CallContext { git_guard, ..scene.cx.clone() }).await,
         Err(error) => ToolOutcome::invalid(error.to_string()),
     }
 }

@@ -3,6 +3,7 @@
 
 use super::words;
 use crate::contract::Workspace;
+use crate::tasks::may_background;
 use std::path::PathBuf;
 use sys::Env;
 
@@ -44,11 +45,7 @@ pub(crate) fn expects_no_output(command: &str) -> bool {
 pub(crate) fn may_continue_in_background(command: &str, env: &Env) -> bool {
     let Some(commands) = words::commands(command) else { return false };
     let sleeps = commands.first().and_then(|words| words.first()).is_some_and(|w| w == "sleep");
-    background_allowed(env) && !sleeps && !words::mentions(command, "git")
-}
-
-pub(crate) fn background_allowed(env: &Env) -> bool {
-    !env.is_on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
+    may_background(env) && !sleeps && !words::mentions(command, "git")
 }
 
 pub(crate) fn changes_directory(command: &str) -> bool {

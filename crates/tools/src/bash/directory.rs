@@ -4,18 +4,7 @@
 use crate::contract::{CallContext, Workspace};
 use crate::task_folder::{self, MAX_PATH};
 use std::path::{Path, PathBuf};
-
 use sys::process::ChildReport;
-
-/// How the shell reports its last directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DirectoryReport<'a> {
-    File(&'a Path),
-    /// Through a pipe, because no file can be written anywhere.
-    Pipe,
-    /// Not at all: in a sandbox without a writable folder.
-    Nothing,
-}
 
 /// The scratch files of one command: first the one for its directory, then the one for its text. They are in the
 /// first writable folder. The flag is true when the directory file was created.
@@ -84,7 +73,7 @@ pub(super) async fn apply_directory(
                 scratch.first().and_then(|file| sys::fs::read_limited(file, MAX_PATH).ok()).unwrap_or_default().bytes
             }
         };
-        super::remove_files(&scratch);
+        crate::shell::running::remove_files(&scratch);
         let now = parse_report(text)?;
         let changed = now != before && before.canonicalize().ok().as_ref() != Some(&now);
         changed.then(|| (is_inside(&now, &workspace), now))

@@ -1,7 +1,7 @@
 //! Git calls that run without a permission question run with a configuration that cannot start programs. The
 //! configuration is read again right before the start, because another call may have changed it since the decision.
 
-use super::launch::quote;
+use crate::shell_program::quote;
 use permission::{GitGuard, GuardScope};
 use std::io;
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
 //! Turns captured output into the text for the model and the structured result. The format follows the reference:
 //! merged output in `stdout`, our notices in `stderr`, failures as text that begins with `Exit code N`.
 
-use super::capture::OutputCapture;
 use super::command_hints;
 use super::git::{self, GitOperation};
 use crate::contract::ToolOutcome;
+use crate::shell::capture::OutputCapture;
 use crate::spill;
 use serde::Serialize;
 use wire::block::{ContentBlock, MediaSource, MessageContent};

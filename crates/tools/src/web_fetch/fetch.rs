@@ -1,9 +1,9 @@
 //! Fetches one page: redirects within a site are followed and each is checked, a redirect to another site is
 //! reported instead. Bodies are limited in size; a body that is not text is saved and described.
 
-use super::cache::{FetchedPage, PageBody};
 use super::page::{self, PageKind};
 use super::target::{self, AddressScope};
+use crate::web_cache::{FetchedPage, PageBody};
 use http::{Http, HttpMethod, HttpRequest, HttpResponse};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};

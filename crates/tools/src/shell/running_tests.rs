@@ -1,5 +1,5 @@
 use super::*;
-use crate::bash::capture::CaptureLimits;
+use crate::shell::capture::CaptureLimits;
 use std::path::Path;
 use sys::process::{ChildInput, ChildOutput, SpawnSpec};
 

@@ -185,6 +185,18 @@ async fn read(pipe: Option<&mut pipe::Receiver>, buffer: &mut [u8]) -> usize {
     }
 }
 
+pub(crate) async fn remove_scratch(files: Vec<PathBuf>) {
+    // The task fails only when the runtime shuts down.
+    tokio::task::spawn_blocking(move || remove_files(&files)).await.ok();
+}
+
+pub(crate) fn remove_files(files: &[PathBuf]) {
+    for file in files {
+        // Most of these files are never created.
+        std::fs::remove_file(file).ok();
+    }
+}
+
 #[cfg(test)]
 #[path = "running_tests.rs"]
 mod tests;

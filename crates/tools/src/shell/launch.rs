@@ -2,70 +2,19 @@
 //! `CLAUDE_ENV_FILE`, and makes the shell report its last directory however the command ends. The script never
 //! contains values of variables, so they cannot be seen in a process list.
 
-use super::directory::DirectoryReport;
 use crate::sandbox::{CommandSandbox, SandboxRun};
+use crate::session_facts::SessionFacts;
+use crate::shell_program::{DEFAULT_PATH, ShellProgram, quote};
 use crate::spill;
-use crate::state::SessionFacts;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use sys::Env;
+use std::path::Path;
 use sys::process::{self, ChildInput, ChildOutput, ChildProcess, ChildReport, REPORT_FD, SpawnSpec};
 
 /// Longest script, in bytes, that is passed as an argument; the kernel refuses single arguments above 128 KiB.
 const ARGUMENT_BYTES: usize = 100 * 1024;
-const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ShellKind {
-    Bash,
-    Zsh,
-    /// Neither bash nor zsh is installed: plain commands work, rc files are not read.
-    Posix,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ShellProgram {
-    pub(crate) path: PathBuf,
-    pub(crate) kind: ShellKind,
-}
-
-impl ShellProgram {
-    /// Chooses `CLAUDE_CODE_SHELL`, else `$SHELL`, when it is bash or zsh; else an installed bash, zsh or sh.
-    pub(crate) fn choose(env: &Env) -> Self {
-        let named =
-            ["CLAUDE_CODE_SHELL", "SHELL"].into_iter().filter_map(|name| env.non_empty(name)).map(|v| on_path(env, v));
-        let usual = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/zsh"].into_iter().map(PathBuf::from);
-        named
-            .chain(usual)
-            .find_map(|path| {
-                let kind = kind_of(&path)?;
-                path.is_file().then_some(Self { path, kind })
-            })
-            .or_else(|| {
-                let path = on_path(env, "bash");
-                path.is_absolute().then_some(Self { path, kind: ShellKind::Bash })
-            })
-            .unwrap_or_else(|| Self { path: "/bin/sh".into(), kind: ShellKind::Posix })
-    }
-}
-
-/// Looks up a bare name in PATH.
-fn on_path(env: &Env, name: &str) -> PathBuf {
-    let folders = env.get("PATH").unwrap_or(DEFAULT_PATH).split(':').filter(|dir| dir.starts_with('/'));
-    let found = folders.map(|dir| Path::new(dir).join(name)).find(|path| !name.contains('/') && path.is_file());
-    found.unwrap_or_else(|| name.into())
-}
-
-fn kind_of(path: &Path) -> Option<ShellKind> {
-    match path.file_name()?.to_str()? {
-        "bash" => Some(ShellKind::Bash),
-        "zsh" => Some(ShellKind::Zsh),
-        _ => None,
-    }
-}
 
 /// Variables that hosts set for themselves and that would mislead a program in a child process.
 const NOT_INHERITED: [&str; 2] = ["CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP", "CLAUDE_CODE_SDK_READS_SESSION_STATE"];
@@ -110,6 +59,16 @@ fn looks_secret(name: &OsStr) -> bool {
     ["_TOKEN", "_SECRET", "_API_KEY", "_PASSWORD", "_SECRET_ACCESS_KEY", "_CREDENTIALS"]
         .iter()
         .any(|end| name.ends_with(end))
+}
+
+/// How the shell reports its last directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DirectoryReport<'a> {
+    File(&'a Path),
+    /// Through a pipe, because no file can be written anywhere.
+    Pipe,
+    /// Not at all: in a sandbox without a writable folder.
+    Nothing,
 }
 
 /// Everything needed to start a command, besides its text.
@@ -194,14 +153,10 @@ impl CommandLaunch<'_> {
     }
 }
 
-/// Quotes `text` as one word for all supported shells.
-pub(crate) fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sys::Env;
 
     fn facts(vars: &[(&str, &str)]) -> SessionFacts {
         SessionFacts {
@@ -246,18 +201,5 @@ mod tests {
         let env = environment(&facts(&[("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", "1"), ("GH_TOKEN", "t"), ("HOME", "/h")]));
         assert!(env.iter().all(|(n, _)| n != "GH_TOKEN"));
         assert!(env.iter().any(|(n, _)| n == "HOME"));
-    }
-
-    #[test]
-    fn the_shell_is_bash_or_zsh() {
-        let choose = |vars: &[(&str, &str)]| ShellProgram::choose(&Env::default().with(vars.iter().copied()));
-        assert_eq!(choose(&[("CLAUDE_CODE_SHELL", "bash"), ("PATH", "/bin")]).path, Path::new("/bin/bash"));
-        assert_eq!(choose(&[("SHELL", "/usr/bin/fish")]).kind, ShellKind::Bash);
-        assert_eq!(choose(&[("SHELL", "/nowhere/bash")]).path, Path::new("/bin/bash"));
-    }
-
-    #[test]
-    fn quoting_survives_quotes() {
-        assert_eq!(quote("it's"), r"'it'\''s'");
     }
 }

@@ -1,28 +1,47 @@
 //! Pages fetched in the last minutes. Limited in bytes; expired pages are removed, not only ignored.
 
+use http::Http;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use sys::Env;
+use sys::sync::{Mutex, MutexGuard};
 
 const DEFAULT_TTL: Duration = Duration::from_mins(15);
 const MAX_BYTES: usize = 16 << 20;
 
-pub(super) fn time_to_live(env: &Env) -> Duration {
+pub(crate) fn time_to_live(env: &Env) -> Duration {
     env.number("CLAUDE_CODE_WEBFETCH_CACHE_TTL_MS").map_or(DEFAULT_TTL, Duration::from_millis)
+}
+
+/// The session's page cache. The HTTP client is built on first use.
+#[derive(Debug, Default)]
+pub struct WebCache {
+    http: OnceLock<Http>,
+    cache: Mutex<PageCache>,
+}
+
+impl WebCache {
+    pub(crate) fn http(&self, build: impl FnOnce() -> Http) -> &Http {
+        self.http.get_or_init(build)
+    }
+
+    pub(crate) fn cache(&self) -> MutexGuard<'_, PageCache> {
+        self.cache.lock()
+    }
 }
 
 /// A fetched page, ready to be read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct FetchedPage {
-    pub(super) status: u16,
+pub(crate) struct FetchedPage {
+    pub(crate) status: u16,
     /// Size of the body as received, in bytes.
-    pub(super) bytes: usize,
-    pub(super) body: PageBody,
+    pub(crate) bytes: usize,
+    pub(crate) body: PageBody,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum PageBody {
+pub(crate) enum PageBody {
     /// `markdown`: the server sent Markdown.
     Text { text: String, markdown: bool },
     /// Not readable as text: a sentence that names the type and the file it was saved to.
@@ -46,7 +65,7 @@ struct CachedPage {
 
 /// Pages, oldest first.
 #[derive(Debug)]
-pub(super) struct PageCache {
+pub(crate) struct PageCache {
     entries: VecDeque<CachedPage>,
     bytes: usize,
     max_bytes: usize,
@@ -63,12 +82,12 @@ impl PageCache {
         Self { entries: VecDeque::new(), bytes: 0, max_bytes }
     }
 
-    pub(super) fn get(&mut self, url: &str, now: Instant, ttl: Duration) -> Option<Arc<FetchedPage>> {
+    pub(crate) fn get(&mut self, url: &str, now: Instant, ttl: Duration) -> Option<Arc<FetchedPage>> {
         self.expire(now, ttl);
         self.entries.iter().find(|entry| entry.url == url).map(|entry| Arc::clone(&entry.page))
     }
 
-    pub(super) fn put(&mut self, url: &str, page: Arc<FetchedPage>, now: Instant, ttl: Duration) {
+    pub(crate) fn put(&mut self, url: &str, page: Arc<FetchedPage>, now: Instant, ttl: Duration) {
         self.expire(now, ttl);
         if let Some(old) = self.entries.iter().position(|entry| entry.url == url) {
             self.remove(old);

@@ -1,8 +1,12 @@
 //! The session's shell: its program, its environment and the snapshot of its rc file. Computed on first use and kept.
 
-use super::launch::{self, ShellProgram};
+pub(crate) mod capture;
+pub(crate) mod launch;
+pub(crate) mod running;
+
+use crate::session_facts::SessionFacts;
+use crate::shell_program::ShellProgram;
 use crate::shell_snapshot::{ShellSnapshot, SnapshotSource};
-use crate::state::SessionFacts;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
