@@ -140,7 +140,7 @@ async fn run_local(session: &mut LiveSession, typed: TypedCommand, prompt: Promp
 /// Records and shows the reply and ends the turn.
 async fn finish_local(session: &mut LiveSession, typed: &TypedCommand, mut turn: TurnState, said: CommandReply) {
     session.announce().await;
-    session.tell_title().await;
+    session.send_title().await;
     turn.text.clone_from(&said.text);
     turn.command_failed = said.is_error;
     let recorded = match said.audience {

@@ -69,7 +69,7 @@ pub(crate) enum WakeReason<E> {
     Prompt(Prompt),
     Event(E),
     /// The host requested changes.
-    Wishes,
+    Changes,
     Closed,
 }
 
@@ -294,7 +294,7 @@ impl SessionControl {
                 return WakeReason::Closed;
             }
             if !self.changes.is_empty() {
-                return WakeReason::Wishes;
+                return WakeReason::Changes;
             }
             if let Some(prompt) = self.queue.pop() {
                 return WakeReason::Prompt(prompt);

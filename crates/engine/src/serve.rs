@@ -53,7 +53,7 @@ impl LiveSession {
                         tracing::warn!(%error, "a prompt could not be recorded");
                     }
                 }
-                WakeReason::Wishes => self.apply_changes().await,
+                WakeReason::Changes => self.apply_changes().await,
                 WakeReason::Event(IdleEvent::Hook(beside)) => {
                     Box::pin(turn::run(&mut self, TurnOpener::Hook(beside))).await;
                 }

@@ -73,7 +73,7 @@ pub(crate) struct StartState {
     /// `--name`
     pub name: Option<String>,
     /// A title that has not been sent to the host.
-    pub told_title: Option<String>,
+    pub unsent_title: Option<String>,
     /// The mode, when it differs from that of the resumed conversation.
     pub new_mode: Option<PermissionMode>,
     /// The definition the main thread runs as, to be recorded in the transcript.
@@ -107,8 +107,8 @@ impl LiveSession {
     }
 
     /// Sends a changed title to the host, once.
-    pub(crate) async fn tell_title(&mut self) {
-        if let Some(title) = self.start.told_title.take() {
+    pub(crate) async fn send_title(&mut self) {
+        if let Some(title) = self.start.unsent_title.take() {
             self.io.output.host.system(SystemBody::SessionTitleChanged { title }).await;
         }
     }
@@ -159,7 +159,7 @@ impl LiveSession {
                 .meta(MetaEntry::PermissionMode { permission_mode, session_id: session_id.clone() })?;
         }
         if let Some(custom_title) = self.start.name.take() {
-            self.start.told_title = Some(custom_title.clone());
+            self.start.unsent_title = Some(custom_title.clone());
             self.io.output.transcript.name(custom_title, session_id)?;
         }
         Ok(())

@@ -118,7 +118,7 @@ async fn receive(
                     turn.times.ttft_ms.get_or_insert_with(since);
                 }
                 reception.take(&event, io).await?;
-                if reception.has_told {
+                if reception.has_output_started {
                     turn.times.first_content_frame_ms.get_or_insert_with(since);
                 }
             }
@@ -231,7 +231,7 @@ fn overflow(error: &ModelError, turn: &mut TurnState) -> RequestFailure {
     turn.facts.oversized = error.status == Some(413);
     let why = if turn.facts.oversized { crate::result::REQUEST_TOO_LARGE } else { crate::result::PROMPT_TOO_LONG };
     let text = format!("{why} (The API said: {})", error.message);
-    turn.error = Some(TurnError::told(text, "invalid_request", error));
+    turn.error = Some(TurnError::of_api(text, "invalid_request", error));
     RequestFailure::Overflow
 }
 
@@ -242,7 +242,7 @@ fn give_up(error: &ModelError, context: &mut ModelContext, io: &SessionIo, turn:
         return RequestFailure::FallBack;
     }
     let text = failure::text(error, context, &io.provider.connection);
-    turn.error = Some(TurnError::told(text, error.category(), error));
+    turn.error = Some(TurnError::of_api(text, error.category(), error));
     RequestFailure::Fatal
 }
 

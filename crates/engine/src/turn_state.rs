@@ -73,7 +73,7 @@ impl TurnError {
     }
 
     /// An error of the API, with our text.
-    pub(crate) fn told(text: String, category: &'static str, error: &model::ModelError) -> Self {
+    pub(crate) fn of_api(text: String, category: &'static str, error: &model::ModelError) -> Self {
         Self { text, category, status: error.status, api_type: error.api_type.as_deref().map(str::to_owned) }
     }
 }

@@ -28,7 +28,7 @@ impl SideQuestionRequest {
 }
 
 /// While a turn runs: uses the last request that was sent. `None` when there is none.
-pub fn beside_turn(side: &Arc<SideClient>, question: &str) -> Option<SideQuestionRequest> {
+pub fn during_turn(side: &Arc<SideClient>, question: &str) -> Option<SideQuestionRequest> {
     let (client, sent) = side.last_request()?;
     let mut request = (*sent).clone();
     request.messages.push(Message::user_text(&prompts::side_question(question)));

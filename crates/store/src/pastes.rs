@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// In bytes. Longer pastes are stored in files.
-const MAX_INLINE_CHARS: usize = 1024;
+const MAX_INLINE_BYTES: usize = 1024;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,7 +30,7 @@ pub fn store_pastes(layout: &StoreLayout, pasted: &[(String, String)]) -> Result
     let mut all = BTreeMap::new();
     for (label, text) in pasted {
         let Some(id) = number(label) else { continue };
-        let content_hash = if text.len() > MAX_INLINE_CHARS { Some(store(layout, text)?) } else { None };
+        let content_hash = if text.len() > MAX_INLINE_BYTES { Some(store(layout, text)?) } else { None };
         let content = content_hash.is_none().then(|| text.clone());
         all.insert(id.to_string(), StoredPaste { id, kind: "text".into(), content, content_hash });
     }

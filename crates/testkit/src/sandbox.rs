@@ -229,11 +229,11 @@ impl GimletRun {
 
     /// The prepared command, for tests that connect the streams themselves.
     pub fn command(&self) -> Command {
-        let mut command = if interrupts_are_ignored() {
-            // In the background of a script SIGINT is ignored; the child would inherit that, and no interrupt could be
-            // tested.
+        let mut command = if are_signals_ignored() {
+            // In the background of a script SIGINT is ignored, under nohup SIGHUP; the child would inherit that, and no
+            // interrupt could be tested.
             let mut env = Command::new("/usr/bin/env");
-            env.arg("--default-signal=INT").arg(&self.exe);
+            env.arg("--default-signal=INT,HUP").arg(&self.exe);
             env
         } else {
             Command::new(&self.exe)
@@ -276,12 +276,13 @@ impl GimletRun {
     }
 }
 
-/// Whether this process was started with SIGINT ignored (Linux; `false` elsewhere).
-fn interrupts_are_ignored() -> bool {
+/// Whether this process was started with SIGINT or SIGHUP ignored (Linux; `false` elsewhere).
+fn are_signals_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
-    mask & (1 << (2 - 1)) != 0
+    // Bit n - 1 stands for signal n: 1 is SIGHUP, 2 is SIGINT.
+    mask & 0b11 != 0
 }
 
 /// Reads stdout line by line; each line keeps its newline if it had one.

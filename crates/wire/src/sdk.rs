@@ -173,7 +173,7 @@ pub struct ToolUseMeta {
 pub struct ToolResultMeta {
     pub id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_decision: Option<ToldDecision>,
+    pub permission_decision: Option<ReportedDecision>,
     /// Why the call did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub non_execution_kind: Option<&'static str>,
@@ -181,7 +181,7 @@ pub struct ToolResultMeta {
 
 /// `entry::RecordedDecision` in the form sent to hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct ToldDecision {
+pub struct ReportedDecision {
     pub decision: &'static str,
     pub source: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]

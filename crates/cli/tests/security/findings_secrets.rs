@@ -171,7 +171,8 @@ fn the_directory_is_carried_over_when_the_temporary_folder_is_full() {
     let disk = FullDisk::at(sandbox.root().join("full"));
     sandbox.set("CLAUDE_CODE_TMPDIR", disk.dir.as_os_str());
     sandbox.unset("TMPDIR");
-    print(&sandbox, "go", &ALL).run().expect_clean();
+    let done = print(&sandbox, "go", &ALL).run();
+    assert!(done.stderr.contains("CLAUDE_CODE_TMPDIR") && done.stderr.lines().count() == 1, "{}", done.stderr);
     let shown = result(&server, 2);
     assert!(shown.ends_with("/sub"), "{shown}");
 }

@@ -117,7 +117,7 @@ fn flags(request: &McpQuery<'_>) -> Result<Vec<McpDeclaration>, McpError> {
     let mut all: Vec<McpDeclaration> = Vec::new();
     for given in request.flags {
         let (text, path) = flag_text(given, request.cwd)?;
-        let invalid = |line: Option<usize>, why: &str| McpError::Invalid(told(path.as_deref(), line, why));
+        let invalid = |line: Option<usize>, why: &str| McpError::Invalid(located(path.as_deref(), line, why));
         let mut parsed = parse_object(&text).map_err(|(line, why)| invalid(line, &why))?;
         let servers = match parsed.object.remove(SERVERS) {
             Some(Value::Object(servers)) => servers,
@@ -144,7 +144,7 @@ fn flags(request: &McpQuery<'_>) -> Result<Vec<McpDeclaration>, McpError> {
 }
 
 /// The message about a bad value of `--mcp-config`: what is wrong, where, and the expected form.
-fn told(path: Option<&Path>, line: Option<usize>, why: &str) -> String {
+fn located(path: Option<&Path>, line: Option<usize>, why: &str) -> String {
     const SHAPE: &str = r#"{"mcpServers": {"name": {"command": "program", "args": []}}}"#;
     let place = match (path, line) {
         (Some(path), Some(line)) => format!("{}:{line}", path.display()),

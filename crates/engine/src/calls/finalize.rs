@@ -13,7 +13,7 @@ use store::StoreError;
 use tools::ToolOutcome;
 use wire::block::{ContentBlock, MessageContent, tool_result};
 use wire::entry::{CallMarks, RecordedDecision};
-use wire::sdk::{SdkMessage, ToldDecision, ToolResultMeta, UserMessage};
+use wire::sdk::{ReportedDecision, SdkMessage, ToolResultMeta, UserMessage};
 
 pub(super) async fn deliver(
     used: &ToolUse,
@@ -53,7 +53,7 @@ pub(super) async fn deliver(
         uuid: written.uuid.clone(),
         timestamp: written.timestamp,
         tool_use_result: Some(structured),
-        tool_result_meta: judged.map(|judged| told(&used.id, judged)).into_iter().collect(),
+        tool_result_meta: judged.map(|judged| result_meta(&used.id, judged)).into_iter().collect(),
         is_replay: false,
         is_synthetic: false,
         agent: None,
@@ -64,11 +64,11 @@ pub(super) async fn deliver(
     Ok(())
 }
 
-fn told(id: &str, judged: CallVerdict) -> ToolResultMeta {
+fn result_meta(id: &str, judged: CallVerdict) -> ToolResultMeta {
     let RecordedDecision { decision, source, reason_type } = judged.decision;
     ToolResultMeta {
         id: id.to_owned(),
-        permission_decision: Some(ToldDecision { decision, source, reason_type }),
+        permission_decision: Some(ReportedDecision { decision, source, reason_type }),
         non_execution_kind: judged.denial,
     }
 }

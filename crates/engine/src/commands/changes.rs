@@ -30,7 +30,7 @@ pub(super) fn set_name(session: &mut LiveSession, name: &str) -> Result<(), stor
     session.begin()?;
     let session_id = session.io.output.host.session_id.clone();
     session.io.output.transcript.name(name.to_owned(), session_id)?;
-    session.start.told_title = Some(name.to_owned());
+    session.start.unsent_title = Some(name.to_owned());
     session.control.view.name = Some(name.to_owned());
     if let Some(live) = &session.io.output.live_record {
         live.set_name(Some(name.to_owned()));

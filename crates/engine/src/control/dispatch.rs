@@ -53,7 +53,7 @@ impl SessionControl {
         match said {
             RequestOutcome::Now(response) => {
                 self.send(ControlResponse::success(&request_id, response)).await;
-                self.tell_title().await;
+                self.send_title().await;
             }
             RequestOutcome::Response(response) => self.send(response).await,
             RequestOutcome::Refused(refusal) => self.send(refused(&request_id, refusal)).await,
@@ -63,7 +63,7 @@ impl SessionControl {
     }
 
     /// Announces a title that the host has just set on the event stream.
-    async fn tell_title(&mut self) {
+    async fn send_title(&mut self) {
         let (Some(title), Some(front)) = (self.title.take(), &self.host) else { return };
         let body = SystemBody::SessionTitleChanged { title };
         let session_id = front.handles.session_id.clone();
@@ -203,7 +203,7 @@ impl SessionControl {
     /// sends it.
     fn answer_beside_turn(&mut self, request_id: &str, question: &str) -> RequestOutcome {
         let Some(front) = &self.host else { return RequestOutcome::refused("There is no host here") };
-        match side_question::beside_turn(&front.handles.side, question).filter(|_| self.running) {
+        match side_question::during_turn(&front.handles.side, question).filter(|_| self.running) {
             _ if question.is_empty() => RequestOutcome::refused("A question must not be empty"),
             Some(asked) => RequestOutcome::Later(Box::pin(asked.reply())),
             None => {

@@ -16,7 +16,7 @@ const NOT_FIRST: &str = "initialize_not_first";
 /// The first command.
 enum FirstCommand {
     /// An `initialize` request, answered once the session exists.
-    Greeting {
+    Initialize {
         request_id: String,
         hooks_sent: bool,
         manifests: BTreeMap<String, &'static str>,
@@ -47,7 +47,7 @@ impl SessionAssembly {
         drop(stream);
         session.publish_view().await;
         match first {
-            FirstCommand::Greeting { request_id, hooks_sent, manifests } => {
+            FirstCommand::Initialize { request_id, hooks_sent, manifests } => {
                 session.control.view.is_initialized = true;
                 let reply = session.control.initialize_reply(&request_id, hooks_sent, &manifests);
                 session.control.send(reply).await;
@@ -72,7 +72,7 @@ impl SessionAssembly {
         let manifests = asked.sdk_mcp_server_manifests.iter().flatten();
         let manifests = manifests.map(|(name, given)| (name.clone(), manifest_status(given.get()))).collect();
         self.apply_initialize(asked)?;
-        Ok(FirstCommand::Greeting { request_id, hooks_sent, manifests })
+        Ok(FirstCommand::Initialize { request_id, hooks_sent, manifests })
     }
 
     fn apply_initialize(&mut self, mut asked: InitializeRequest) -> Result<(), StartError> {

@@ -36,7 +36,7 @@ pub(super) struct ResponseReception {
     pub request_id: Option<String>,
     pub call_ids: CallIdClaim,
     /// Content of the answer was sent to the host.
-    pub has_told: bool,
+    pub has_output_started: bool,
     asked: SentRequest,
     /// `assembly.id`, shared by all events.
     message_id: Option<Arc<str>>,
@@ -67,7 +67,7 @@ impl ResponseReception {
             assembly: ResponseAssembly::default(),
             request_id: None,
             call_ids,
-            has_told: false,
+            has_output_started: false,
             asked,
             message_id: None,
             thinking: Vec::new(),
@@ -100,7 +100,7 @@ impl ResponseReception {
         let is_text = matches!(event.kind, EventKind::Delta { delta: BlockDelta::Text(_), .. });
         let waits = io.output.flags.has_screen && is_text && io.watches_display();
         if io.output.flags.partial_messages && !waits && !matches!(event.kind, EventKind::Ping) {
-            self.has_told |= matches!(event.kind, EventKind::BlockStart { .. } | EventKind::Delta { .. });
+            self.has_output_started |= matches!(event.kind, EventKind::BlockStart { .. } | EventKind::Delta { .. });
             let told = self.host_event(event, io);
             io.output.host.send(SdkMessage::StreamEvent(told)).await;
         }
@@ -131,7 +131,7 @@ impl ResponseReception {
         if told {
             self.display(&received, io).await;
             self.send_block(&received, io).await;
-            self.has_told = true;
+            self.has_output_started = true;
         }
         self.blocks.push(received);
         self.deadline.get_or_insert_with(|| Instant::now() + MAX_WRITE_DELAY);

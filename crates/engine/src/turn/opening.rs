@@ -75,7 +75,7 @@ impl LiveSession {
                 let stands = stands.as_ref().or(plan.as_ref().map(|plan| &plan.content)).unwrap_or(&prompt.content);
                 let recorded = self.record_prompt_as(prompt, stands);
                 self.announce().await;
-                self.tell_title().await;
+                self.send_title().await;
                 let written = recorded?;
                 if self.io.output.flags.replay_user_messages || prompt.mid_turn.is_some() {
                     self.io

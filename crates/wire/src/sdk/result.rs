@@ -84,7 +84,7 @@ pub struct FirstTimes {
 /// Counts about the subagents of a session so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubagentStats {
-    pub requested: SubagentWishes,
+    pub requested: RequestedRuns,
     pub spawned: u64,
     pub started_in_background: u64,
     pub completed: u64,
@@ -98,7 +98,7 @@ pub struct SubagentStats {
 
 /// How calls asked for an agent to run: in the foreground, in the background, or unspecified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SubagentWishes {
+pub struct RequestedRuns {
     pub foreground: u64,
     pub background: u64,
     pub unset: u64,

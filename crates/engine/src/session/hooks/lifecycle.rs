@@ -119,7 +119,7 @@ impl LiveSession {
             if let Err(error) = self.io.output.transcript.meta(title) {
                 tracing::warn!(%error, "a title set by a hook could not be recorded");
             }
-            self.start.told_title = Some(told);
+            self.start.unsent_title = Some(told);
         }
         PromptVerdict::GoOn(contexts(&merged, HookEventName::UserPromptSubmit))
     }
