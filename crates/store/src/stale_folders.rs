@@ -9,6 +9,13 @@ use std::time::Duration;
 /// The largest number of folders looked at, in each directory.
 const MAX_REMOVED: usize = 20_000;
 
+/// A directory with more folders than this is not looked through at every start.
+const MANY_FOLDERS: usize = 50;
+/// How long such a directory is left alone after it was looked through.
+const SWEEP_INTERVAL: Duration = Duration::from_hours(1);
+/// Its modification time is when a directory with many folders was last looked through.
+const STAMP_NAME: &str = ".last-sweep";
+
 /// Removes the folders of dead sessions, except that of the session `own`, which may be about to be resumed. Returns
 /// how many were removed. Blocking.
 pub fn sweep(layout: &StoreLayout, own: &str) -> usize {
@@ -16,7 +23,24 @@ pub fn sweep(layout: &StoreLayout, own: &str) -> usize {
 }
 
 fn sweep_roots<'a>(roots: impl Iterator<Item = &'a Path>, own: &str) -> usize {
-    let projects = roots.flat_map(folders).collect::<Vec<_>>();
+    roots.filter(|root| !is_recently_swept(root)).map(|root| sweep_root(root, own)).sum()
+}
+
+fn is_recently_swept(root: &Path) -> bool {
+    let stamp = std::fs::symlink_metadata(root.join(STAMP_NAME)).and_then(|meta| meta.modified());
+    // A time in the future does not count.
+    stamp.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < SWEEP_INTERVAL))
+}
+
+fn sweep_root(root: &Path, own: &str) -> usize {
+    let projects = folders(root);
+    if projects.len() > MANY_FOLDERS {
+        // Replaces whatever has that name, so that a planted link is not followed.
+        let stamped = sys::fs::atomic_write(&root.join(STAMP_NAME), b"", 0o600);
+        if let Err(error) = stamped {
+            tracing::debug!(%error, "the time of the sweep could not be noted");
+        }
+    }
     let mut removed = 0;
     for project in projects.iter().take(MAX_REMOVED) {
         for session in folders(project).into_iter().take(MAX_REMOVED) {
@@ -87,5 +111,26 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(removed == 2 && ended.exists() && !own.exists() && !live.exists());
+    }
+
+    /// Starts stay fast where many folders are left: the sweep of a large directory is not repeated within the hour.
+    #[test]
+    fn a_directory_with_many_folders_is_swept_once_an_hour() {
+        let root = tempfile::tempdir().unwrap();
+        let dead = |project: usize| {
+            let session = root.path().join(format!("project-{project}")).join("D");
+            std::fs::create_dir_all(&session).unwrap();
+            std::fs::write(session.join(sys::fs::LOCK_FILE_NAME), "").unwrap();
+        };
+        let sweep = || sweep_roots(std::iter::once(root.path()), "");
+        (0..=MANY_FOLDERS).for_each(dead);
+        assert_eq!(sweep(), MANY_FOLDERS + 1);
+        dead(0);
+        assert_eq!(sweep(), 0, "it was looked through just now");
+        let stamp = std::fs::File::options().write(true).open(root.path().join(STAMP_NAME)).unwrap();
+        stamp.set_modified(std::time::SystemTime::now() - 2 * SWEEP_INTERVAL).unwrap();
+        assert_eq!(sweep(), 1);
+        dead(0);
+        assert_eq!(sweep(), 1, "few folders are looked through at every start");
     }
 }
