@@ -14,7 +14,7 @@
 //! # }
 //! ```
 //!
-//! A program that needs every message, request and event uses [`crate::open`] and its two channels instead.
+//! A program that needs every message, request and event uses [`open`](fn@crate::open) and its two channels instead.
 
 mod person;
 
