@@ -4,7 +4,7 @@
 //! ```no_run
 //! # async fn run() -> Result<(), engine::SessionError> {
 //! let mut session = engine::Session::builder()
-//!     .directory("/work/project")
+//!     .directory("path/to/project")
 //!     .on_permission(|call| async move { call.allow() })
 //!     .open()
 //!     .await?;
