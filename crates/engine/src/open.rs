@@ -6,12 +6,14 @@ mod cassette;
 mod choice;
 mod conversation;
 mod handles;
+
 mod initialize;
 mod mcp;
 mod prompt;
 mod record;
 mod relocate;
 mod replay;
+mod session_hooks;
 mod skills;
 pub(crate) mod toolbox;
 mod watch;
@@ -25,7 +27,6 @@ use crate::session::{
     LiveSession, PlaceChange, RulesParts, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules,
     SessionTooling, StartState,
 };
-use ::hooks::HandlerEnvironment;
 use choice::{main_model, mode};
 use config::agents::AgentDefinition;
 use config::roots::DefinitionRoots;
@@ -39,10 +40,7 @@ use session_parts::command::{COMMAND_QUEUE, CommandSender, Event, EventReceiver,
 use session_parts::compaction_policy::CompactionPolicy;
 use session_parts::context::{ContextParts, MainModel, ModelChain, ModelContext, Reminders, TurnLimits};
 use session_parts::grants::{BypassAvailability, ModeOwner};
-use session_parts::hooks::HookJudge;
-use session_parts::hooks::{
-    self, EnvFiles, HookCallers, HookRestriction, HostHooks, OwnHooks, SessionHooks, SessionHooksParts as HookParts,
-};
+use session_parts::hooks::{EnvFiles, HookCallers, HookRestriction, HostHooks, OwnHooks};
 use session_parts::host::HostSender;
 use session_parts::host::InitFacts;
 use session_parts::host::{HostFlags, StateFrames};
@@ -63,7 +61,7 @@ use session_parts::side_requests::SideClient;
 use session_parts::structured::StructuredOutput;
 use session_parts::worktree::{self, ActiveWorktree};
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use store::StoreLayout;
 use store::live_sessions::LiveRecord;
 use sys::Env;
@@ -335,7 +333,7 @@ impl SessionAssembly {
         let (live, desk) = self.host_questions(&host);
         let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.initialize.hooks.clone().unwrap_or_default()));
         let own_hooks = OwnHooks { host: host_hooks.layer(), ..self.own_hooks() };
-        let (catalogue, limits) = hooks::with_own(&self.loaded, reduced, &own_hooks);
+        let (catalogue, limits) = session_parts::hooks::with_own(&self.loaded, reduced, &own_hooks);
         let env_files = self.env_files(&catalogue);
         self.has_worktrees =
             sys::git::root(&self.cwd).is_some() || !catalogue.of(HookEventName::WorktreeCreate).is_empty();
@@ -361,7 +359,7 @@ impl SessionAssembly {
         let side = Arc::new(SideClient::new(Arc::clone(&identity), self.small_model()));
         let servers = self.servers(&host, &desk, &watch);
         let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits, Arc::clone(&host_hooks))
-            .with_servers(Arc::clone(&servers) as Arc<dyn hooks::ServerTools>);
+            .with_servers(Arc::clone(&servers) as Arc<dyn session_parts::hooks::ServerTools>);
         let state = Arc::new(self.tool_state(env_files.as_ref()));
         servers.owner.mask_with(Arc::clone(&state.masking));
         let ledger = self.ledger();
@@ -531,54 +529,6 @@ impl SessionAssembly {
         let dir = plan::directory(dir, &self.cwd, self.layout.home());
         let method = self.initialize.plan_mode_instructions.clone().filter(|text| !text.trim().is_empty());
         PlanState::new(&dir, &self.conversation.session_id).with_method(method)
-    }
-
-    /// Created only when a hook may write to one.
-    fn env_files(&self, catalogue: &::hooks::HookCatalogue) -> Option<EnvFiles> {
-        let wanted = catalogue.iter().any(|entry| entry.event.facts().env_file);
-        let (home, id) = (self.layout.home(), &self.conversation.session_id);
-        wanted.then(|| EnvFiles::create(home, id, self.env.non_empty("CLAUDE_ENV_FILE"))).flatten()
-    }
-
-    fn session_hooks(
-        &self,
-        catalogue: ::hooks::HookCatalogue,
-        (callers, own): (HookCallers, OwnHooks),
-        host: HostSender,
-        (env_files, spawner): (Option<EnvFiles>, &Arc<AgentSpawner>),
-    ) -> SessionHooks {
-        let effort = self.options.effort.clone().or_else(|| self.default_effort());
-        let mut marks = vec![
-            ("CLAUDECODE", "1".to_owned()),
-            ("CLAUDE_CODE_CHILD_SESSION", "1".to_owned()),
-            ("CLAUDE_CODE_SESSION_ID", self.conversation.session_id.clone()),
-            ("CLAUDE_PID", sys::pid().to_string()),
-        ];
-        marks.extend(effort.map(|effort| ("CLAUDE_EFFORT", effort)));
-        let around = HandlerEnvironment::new(&self.env, &self.cwd, config::environment::SECRET_VARIABLES, &marks);
-        let all_events = self.options.hook_events;
-        let (cwd, judge) = (self.cwd.clone(), Arc::downgrade(spawner) as Weak<dyn HookJudge>);
-        SessionHooks::new(HookParts {
-            catalogue,
-            handler_env: around,
-            callers,
-            host,
-            all_events,
-            env_files,
-            cwd,
-            own_hooks: own,
-            judge,
-        })
-    }
-
-    /// The hooks of the definition that the main thread runs as.
-    fn own_hooks(&self) -> OwnHooks {
-        let layer = |agent: &AgentDefinition| {
-            let hooks = agent.hooks.as_ref()?.as_object()?.clone();
-            Some(::hooks::HookLayer { origin: ::hooks::HookOrigin::Agent { name: agent.name.clone() }, hooks })
-        };
-        let runs_as = self.agent.as_ref().map(|agent| agent.name.clone());
-        OwnHooks { layers: self.agent.as_ref().and_then(layer).into_iter().collect(), runs_as, ..OwnHooks::default() }
     }
 
     fn tool_state(&self, env_files: Option<&EnvFiles>) -> ToolState {

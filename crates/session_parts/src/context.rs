@@ -1,7 +1,10 @@
 //! Everything that is sent to the model: the history, the prompt parts that never change, and settings that may.
 //! History is only appended to; repairs are made on a copy for one request.
 
+mod model_chain;
 pub mod usage;
+
+pub use model_chain::{MainModel, ModelChain};
 
 use crate::compaction_policy::CompactionPolicy;
 use crate::compaction_policy::OverflowRelief;
@@ -15,7 +18,6 @@ use model::{
     RequestIdentity, Role, ThinkingParameter,
 };
 use serde_json::value::RawValue;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use sys::Env;
 use usage::ContextUsage;
@@ -47,62 +49,6 @@ pub struct ModelContext {
     pub max_turns: Option<u32>,
     pub max_budget_usd: Option<f64>,
     pub output_retries: u32,
-}
-
-/// The configured model and its fallbacks.
-pub struct ModelChain {
-    /// The model the session started with.
-    default: MainModel,
-    main: MainModel,
-    /// The session is in plan mode.
-    planning: bool,
-    fallbacks: Vec<String>,
-    /// The fallback used for the rest of this turn, and those left to try after it.
-    fallback: Option<String>,
-    remaining: VecDeque<String>,
-}
-
-/// The model of the conversation and, when the user's choice names two, the one used in plan mode.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MainModel {
-    pub id: String,
-    pub plan_id: Option<String>,
-}
-
-impl MainModel {
-    /// Resolves a name: an alias, an id, or `opusplan`.
-    pub fn named(name: &str, catalog: &ModelCatalog, env: &Env) -> Self {
-        Self { id: catalog.resolve(name, env), plan_id: catalog.plan_model(name, env) }
-    }
-}
-
-impl From<String> for MainModel {
-    fn from(id: String) -> Self {
-        Self { id, plan_id: None }
-    }
-}
-
-impl ModelChain {
-    pub fn new(main: impl Into<MainModel>, fallbacks: Vec<String>) -> Self {
-        let left = fallbacks.iter().cloned().collect();
-        let main = main.into();
-        Self { default: main.clone(), main, planning: false, fallbacks, fallback: None, remaining: left }
-    }
-
-    fn current(&self) -> &str {
-        let plan = self.main.plan_id.as_deref().filter(|_| self.planning);
-        self.fallback.as_deref().or(plan).unwrap_or(&self.main.id)
-    }
-
-    fn fall_back(&mut self) -> bool {
-        self.fallback = self.remaining.pop_front().or(self.fallback.take());
-        self.fallback.is_some()
-    }
-
-    fn return_to_main(&mut self) {
-        self.fallback = None;
-        self.remaining = self.fallbacks.iter().cloned().collect();
-    }
 }
 
 /// Request settings that the user chose.

@@ -253,6 +253,33 @@ fn settings_of_the_host_grant_and_refuse_at_once() {
     running.finish().expect_clean();
 }
 
+/// The host sees rules as they are, also while a turn runs.
+#[test]
+fn rules_granted_in_a_turn_are_listed_in_that_turn() {
+    let bash = |command: &str| ScriptedReply::tool("Bash", json!({"command": command}));
+    let server = ModelServer::script([bash("touch a"), bash("mkdir b"), ScriptedReply::text("done")]);
+    let sandbox = Sandbox::with_server(GIMLET, &server);
+    let mut running = start(&sandbox, &["--permission-prompt-tool", "stdio"]);
+    running.send_user("go");
+    let answer = |running: &mut RunningGimlet, asked: &Value, granted: Value| {
+        let verdict =
+            json!({"behavior": "allow", "updatedInput": asked["request"]["input"], "updatedPermissions": granted});
+        let reply = json!({"subtype": "success", "request_id": asked["request_id"], "response": verdict});
+        running.send_json(&json!({"type": "control_response", "response": reply}));
+    };
+    let first = running.wait_for("control_request");
+    let rule = json!({"toolName": "Bash", "ruleContent": "touch *"});
+    let grant = json!([{"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "session"}]);
+    answer(&mut running, &first, grant);
+    let second = running.wait_for("control_request");
+    let listed = ask(&mut running, "l1", &json!({"subtype": "list_permission_rules"}));
+    assert!(listed["response"]["state"]["rules"].to_string().contains("Bash(touch *)"), "{listed}");
+    answer(&mut running, &second, json!([]));
+    running.wait_for("result");
+    running.close_stdin();
+    running.finish().expect_clean();
+}
+
 #[test]
 fn what_only_looks_is_answered_with_its_shape() {
     // [SDK-82] [SDK-83] [SDK-86] [SDK-90] [SDK-93] [SDK-94]
