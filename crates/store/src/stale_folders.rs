@@ -128,7 +128,8 @@ mod tests {
         dead(0);
         assert_eq!(sweep(), 0, "it was looked through just now");
         let stamp = std::fs::File::options().write(true).open(root.path().join(STAMP_NAME)).unwrap();
-        stamp.set_modified(std::time::SystemTime::now() - 2 * SWEEP_INTERVAL).unwrap();
+        let written = stamp.metadata().unwrap().modified().unwrap();
+        stamp.set_modified(written - 2 * SWEEP_INTERVAL).unwrap();
         assert_eq!(sweep(), 1);
         dead(0);
         assert_eq!(sweep(), 1, "few folders are looked through at every start");
