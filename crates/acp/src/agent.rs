@@ -8,9 +8,9 @@ use crate::protocol::{
     NewSessionRequest, PromptRequest, ProtocolError, ResumeSessionRequest, SessionInfo, SessionModeState,
     SessionOpened, SessionTarget, SetSessionConfigOptionRequest, SetSessionModeRequest, initialize_response, method,
 };
-use crate::question_form;
 use crate::session::{AcpSession, MODEL};
 use crate::updates::{ReplayMode, UpdateBuilder};
+use engine::QUESTION_TOOL;
 use engine::{SessionChoice, StartRequest, query};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -256,7 +256,7 @@ impl AcpAgent {
             boot.options.allow_bypass,
         );
         let opened = engine::open(boot).await;
-        let pair = opened.map_err(|error| ProtocolError::invalid_params().data(Value::from(error.message)))?;
+        let pair = opened.map_err(|error| ProtocolError::invalid_params().data(Value::from(error.to_string())))?;
         let place = (wanted.cwd.to_owned(), self.draws_terminals.load(Ordering::Relaxed));
         let session = AcpSession::start(id.clone(), place, pair, Arc::clone(&self.peer));
         self.sessions.lock().insert(id, Arc::clone(&session));
@@ -274,7 +274,7 @@ impl AcpAgent {
         boot.options.partial_messages = true;
         boot.options.multi_turn = true;
         if !self.shows_forms.load(Ordering::Relaxed) {
-            boot.options.disallowed_tools.push(question_form::TOOL.into());
+            boot.options.disallowed_tools.push(QUESTION_TOOL.into());
         }
         boot
     }

@@ -6,6 +6,7 @@ use crate::protocol::{
     PermissionOption, PermissionOptionKind, PermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
     ToolCallContent, ToolCallStatus, ToolCallUpdate,
 };
+use engine::{ToolClass, tool_facts};
 use serde_json::{Value, json};
 use std::path::Path;
 use wire::control::{CanUseTool, PermissionVerdict};
@@ -55,9 +56,13 @@ impl AcpPermissionRequest {
         RequestPermissionRequest { session_id: session_id.to_owned(), tool_call, options: self.options() }
     }
 
+    fn presents_plan(&self) -> bool {
+        tool_facts(&self.tool_name).class == ToolClass::PlanExit
+    }
+
     fn options(&self) -> Vec<PermissionOption> {
         let option = |id: &'static str, name: String, kind| PermissionOption { option_id: id, name, kind };
-        if self.tool_name == "ExitPlanMode" {
+        if self.presents_plan() {
             return vec![
                 option("acceptEdits", "Yes, and accept edits".into(), PermissionOptionKind::AllowAlways),
                 option("default", "Yes, and ask before edits".into(), PermissionOptionKind::AllowOnce),
@@ -90,7 +95,7 @@ impl AcpPermissionRequest {
         match chosen.as_str() {
             ONCE => PermissionVerdict::allow(self.input.clone()),
             ALWAYS => PermissionVerdict::allow(self.input.clone()).with_updates(self.permission_suggestions.clone()),
-            mode @ ("acceptEdits" | "default") if self.tool_name == "ExitPlanMode" => {
+            mode @ ("acceptEdits" | "default") if self.presents_plan() => {
                 let update = json!({"type": "setMode", "mode": mode, "destination": "session"});
                 PermissionVerdict::allow(self.input.clone()).with_updates(vec![update])
             }

@@ -9,8 +9,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use wire::control::PermissionVerdict;
 
-pub(crate) const TOOL: &str = "AskUserQuestion";
-
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AcpQuestion {

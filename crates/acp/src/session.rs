@@ -11,6 +11,7 @@ use crate::protocol::{
 use crate::question_form;
 use crate::updates::{ReplayMode, UpdateBuilder};
 use engine::{Command, CommandSender, Event, EventReceiver, Prompt};
+use engine::{ToolClass, tool_facts};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -291,7 +292,7 @@ impl AcpSession {
 impl AcpSession {
     /// Asks the editor and returns the engine's answer.
     async fn ask_editor(&self, question: &AcpPermissionRequest) -> PermissionVerdict {
-        if question.tool_name == question_form::TOOL {
+        if tool_facts(&question.tool_name).class == ToolClass::Question {
             let request = question_form::request(&question.input, &self.id, &question.tool_use_id);
             let outcome = self.peer.request(client_method::ELICITATION_CREATE, &request).await;
             return question_form::verdict(&question.input, outcome);

@@ -6,6 +6,7 @@ use crate::protocol::{
     ContentBlock, ContentChunk, Cost, MetaFields, PlanEntry, SessionUpdate, TaskStatus, ToolCall, ToolCallContent,
     ToolCallStatus, ToolCallUpdate,
 };
+use engine::{ToolClass, tool_facts};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -121,7 +122,7 @@ impl UpdateBuilder {
         let shown = call_display::call(tool, &input, &self.cwd);
         let mut meta = meta(tool, parent);
         let mut content = shown.content;
-        if tool == "Bash" && self.draws_terminals {
+        if is_shell(tool) && self.draws_terminals {
             content = vec![ToolCallContent::Terminal { terminal_id: id.to_owned() }];
             meta.insert("terminal_info".into(), json!({"terminal_id": id, "cwd": self.cwd}));
         }
@@ -181,12 +182,12 @@ impl UpdateBuilder {
             raw_output: structured.and_then(|raw| serde_json::from_str(raw.get()).ok()),
             ..ToolCallUpdate::default()
         };
-        if tool == "Bash" && self.draws_terminals {
+        if is_shell(&tool) && self.draws_terminals {
             update.meta = Some(terminal_end(id, &outcome));
             return Some(SessionUpdate::ToolCallUpdate(update));
         }
         // A successful edit keeps its diff; the result text is for the model.
-        let keeps_diff = !outcome.is_error && matches!(tool.as_str(), "Edit" | "Write" | "MultiEdit" | "NotebookEdit");
+        let keeps_diff = !outcome.is_error && tool_facts(&tool).class == ToolClass::Edit;
         if !keeps_diff {
             update.content = Some(outcome.content(&tool));
         }
@@ -257,7 +258,11 @@ fn system(body: &SystemBody) -> Option<SessionUpdate> {
 
 /// Tools that are shown as a plan, or not at all.
 fn is_silent(tool: &str) -> bool {
-    matches!(tool, "TodoWrite" | "TaskCreate" | "TaskUpdate" | "TaskGet" | "TaskList" | "ToolSearch")
+    matches!(tool_facts(tool).class, ToolClass::TaskList | ToolClass::ToolSearch)
+}
+
+fn is_shell(tool: &str) -> bool {
+    tool_facts(tool).class == ToolClass::Shell
 }
 
 fn whole_chunk(text: &str) -> ContentChunk {
@@ -385,7 +390,8 @@ impl AcpToolResult {
         let text = self.text();
         let mut content = Vec::new();
         if !text.trim().is_empty() {
-            let shown = if tool == "Bash" || tool == "Read" { fenced(&text) } else { text };
+            let is_verbatim = matches!(tool_facts(tool).class, ToolClass::Shell | ToolClass::Read);
+            let shown = if is_verbatim { fenced(&text) } else { text };
             content.push(ToolCallContent::text(shown));
         }
         let blocks = self.content.as_array().map(Vec::as_slice).unwrap_or_default();

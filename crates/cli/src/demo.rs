@@ -57,7 +57,7 @@ fn perform(env: &Env) -> Result<(), String> {
 
 /// One turn through the engine, shown step by step.
 async fn run_turn(stage: &DemoStage, show: &mut DemoPrinter) -> Result<(), String> {
-    let (commands, mut events) = engine::open(stage.boot()).await.map_err(|e| e.message)?;
+    let (commands, mut events) = engine::open(stage.boot()).await.map_err(|e| e.to_string())?;
     let content: Box<RawValue> = wire::raw::to_raw(PROMPT.trim()).map_err(|e| e.to_string())?;
     commands.send(Command::Submit(Prompt::new(content))).await.ok();
     commands.send(Command::Close).await.ok();
@@ -71,7 +71,7 @@ async fn run_turn(stage: &DemoStage, show: &mut DemoPrinter) -> Result<(), Strin
             Event::Message(SdkMessage::Result(result)) => outcome = verdict(&result),
             Event::Fault(text) => outcome = Err(text),
             Event::Notice(text) => headless::print_to_stderr(&text),
-            Event::Refused(error) => outcome = Err(error.message),
+            Event::Refused(error) => outcome = Err(error.to_string()),
             Event::Message(_)
             | Event::Ask { .. }
             | Event::AskWithdrawn { .. }

@@ -153,7 +153,7 @@ impl PermissionsContext {
             None if is_tool => {
                 Ok(CandidateCall { tool: name.to_owned(), input: "{}".into(), accesses: vec![Access::Use] })
             }
-            None => self.tool_call("Bash", &json!({ "command": what }).to_string()),
+            None => self.tool_call(tools::bash::NAME, &json!({ "command": what }).to_string()),
         }
     }
 
@@ -241,7 +241,7 @@ impl PermissionsContext {
         if !matches!(expected, "allow" | "ask" | "deny") {
             return Err(format!("'{expected}' is not allow, ask or deny"));
         }
-        let call = self.tool_call("Bash", &json!({ "command": command.trim() }).to_string())?;
+        let call = self.tool_call(tools::bash::NAME, &json!({ "command": command.trim() }).to_string())?;
         Ok((expected.to_owned(), self.explain(&call, self.mode)))
     }
 

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use sys::sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 use tools::tasks::TaskStatus;
-use tools::{CallContext, ToolOutcome};
+use tools::{CallContext, ModelText, ToolOutcome};
 use wire::control::PermissionUpdate;
 use wire::sdk::{PermissionDenial, SubagentStats};
 
@@ -97,12 +97,13 @@ pub(crate) trait AgentRunner: Send + Sync {
 impl HookJudge for AgentSpawner {
     fn judge(self: Arc<Self>, task: String, model: Option<String>) -> BoxFuture<'static, Result<String, String>> {
         let runner = self.agents.runner;
-        runner.judge(self, task, model)
+        let judging = runner.judge(self, task, model);
+        Box::pin(async move { judging.await.map_err(String::from) })
     }
 }
 
-/// Why an agent is not started. The text is sent to the model.
-pub(crate) type AgentRefusal = String;
+/// Why an agent is not started.
+pub(crate) type AgentRefusal = ModelText;
 
 impl AgentTable {
     /// `roots` is `None` when agent definitions on disk are ignored.
@@ -237,7 +238,7 @@ impl AgentTable {
         for skipped in &self.current_definitions().skipped {
             write!(text, "\nNot loaded: {}:{}: {}", skipped.path.display(), skipped.line, skipped.reason).ok();
         }
-        text
+        text.into()
     }
 
     /// Adds an agent to the table as running.
@@ -250,7 +251,8 @@ impl AgentTable {
                 "Concurrent subagent limit reached ({running} of {} are running). Do not retry; wait until one has \
                  finished, or do the work yourself.",
                 self.limits.concurrent
-            ));
+            )
+            .into());
         }
         let id = row.id.clone();
         rows.retain(|known| known.id != id);

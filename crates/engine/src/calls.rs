@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use store::StoreError;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tools::facts::SiblingFailure;
 use tools::{CallConcurrency, CallContext, ToolCall, ToolOutcome};
 use wire::sdk::{SdkMessage, ToolProgress};
 
@@ -283,7 +284,7 @@ impl CallBatch {
             self.took[index] = Some(since.elapsed());
         }
         match step {
-            CallTaskResult::Ended(outcome) => self.end(index, outcome),
+            CallTaskResult::Ended(outcome) => self.end(index, outcome, io),
             CallTaskResult::Answered(pending, reply) => {
                 let prepared = prepare::apply_reply(&self.uses[index], *pending, reply, io, &self.turn).await;
                 self.launch(index, prepared, io).await;
@@ -291,8 +292,9 @@ impl CallBatch {
         }
     }
 
-    fn end(&mut self, index: usize, outcome: ToolOutcome) {
-        if outcome.is_error && self.uses[index].name == "Bash" {
+    fn end(&mut self, index: usize, outcome: ToolOutcome, io: &SessionIo) {
+        let facts = io.tooling.facts(&self.uses[index].name);
+        if outcome.is_error && facts.sibling_failure == SiblingFailure::CancelsLater {
             self.cancelled_by = Some(self.uses[index].id.clone());
         }
         self.outcomes[index] = Some(outcome);

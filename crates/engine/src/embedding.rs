@@ -20,6 +20,7 @@ mod person;
 
 pub use person::{PermissionCall, QuestionChoice, QuestionForm, QuestionItem};
 
+use crate::tool_facts;
 use crate::{Command, CommandSender, Event, EventReceiver, Prompt, SessionOptions, StartError, StartRequest};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -27,6 +28,7 @@ use futures_util::stream::FuturesUnordered;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tools::ToolClass;
 use wire::control::{HostQuestion, HostReply, PermissionVerdict};
 use wire::sdk::{SdkMessage, TurnResult};
 
@@ -146,7 +148,7 @@ impl SessionBuilder {
             options.permission_prompt_tool.get_or_insert_with(|| "stdio".to_owned());
         }
         if handlers.question.is_none() {
-            options.disallowed_tools.push(person::TOOL.to_owned());
+            options.disallowed_tools.push(tools::ask_user_question::NAME.to_owned());
         }
         let (commands, events) = crate::open(StartRequest { env, cwd, options }).await?;
         Ok(Session { commands, events, handlers, replies: FuturesUnordered::new(), fault: None })
@@ -246,7 +248,9 @@ impl Session {
         let call = PermissionCall::new(*asked);
         let verdict: BoxFuture<'static, PermissionVerdict> = match (&self.handlers.question, &self.handlers.permission)
         {
-            (Some(answer), _) if call.tool == person::TOOL => person::answered(call, Arc::clone(answer)),
+            (Some(answer), _) if tool_facts(&call.tool).class == ToolClass::Question => {
+                person::answered(call, Arc::clone(answer))
+            }
             (_, Some(decide)) => decide(call),
             (_, None) => Box::pin(async { PermissionVerdict::deny("Nobody can be asked for permission here.") }),
         };

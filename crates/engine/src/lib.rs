@@ -19,6 +19,7 @@ mod serve;
 mod session;
 mod skill_tool;
 mod step;
+mod tool_facts;
 pub mod tool_session;
 mod turn;
 mod turn_state;
@@ -36,13 +37,18 @@ pub use session_parts::command::{
     Command, CommandSender, Event, EventReceiver, Prompt, PromptPriority, ScreenEvent, ShellOutputUse, TurnJoin,
 };
 pub use session_parts::options::{
-    ForkTarget, SessionChoice, SessionOptions, SettingSource, StartError, StartRequest, ThinkingOption, WorktreeChoice,
+    ForkTarget, SessionChoice, SessionOptions, SettingSource, StartRequest, ThinkingOption, WorktreeChoice,
 };
 pub use session_parts::provider::NOT_LOGGED_IN;
+pub use session_parts::start_error::{StartError, StartFailure};
 /// Parts that hosts use without a session.
 pub use session_parts::{export, facts, hooks, options, picture, preflight, prompt_history, sandbox};
+pub use tool_facts::tool_facts;
+pub use tools::ask_user_question::NAME as QUESTION_TOOL;
 /// The diff of two texts, for frontends that draw it.
 pub use tools::compare;
+/// What the kinds of tools are called.
+pub use tools::facts::{FileContact, ToolClass, ToolFacts};
 /// What hosts answer and receive.
 pub use wire::control::PermissionVerdict;
 pub use wire::sdk::{SdkMessage, TurnResult};

@@ -47,7 +47,7 @@ use session_parts::host::{HostFlags, StateFrames};
 use session_parts::ledger::Ledger;
 use session_parts::mcp::McpToolset;
 use session_parts::options::selection;
-use session_parts::options::{SessionChoice, SessionOptions, StartError, StartRequest};
+use session_parts::options::{SessionChoice, SessionOptions, StartRequest};
 use session_parts::permission_prompt::PermissionChannel;
 use session_parts::plan::{self, PlanState};
 use session_parts::prompt_recipe::DEFAULT_STYLE;
@@ -58,6 +58,7 @@ use session_parts::resume;
 use session_parts::sandbox::{SandboxInputs, SessionSandbox};
 use session_parts::settings_watch::SettingsWatch;
 use session_parts::side_requests::SideClient;
+use session_parts::start_error::{StartError, StartFailure};
 use session_parts::structured::StructuredOutput;
 use session_parts::worktree::{self, ActiveWorktree};
 use std::path::PathBuf;
@@ -180,11 +181,11 @@ impl SessionAssembly {
         selection: SettingsSelection,
         stay: Option<Arc<ActiveWorktree>>,
     ) -> Result<Self, StartError> {
-        let cwd = boot.cwd.canonicalize().map_err(|e| StartError {
-            message: format!("The current directory cannot be used: {}: {e}", boot.cwd.display()),
-            reason: Some("cwd_unavailable"),
+        let cwd = boot.cwd.canonicalize().map_err(|e| {
+            let message = format!("The current directory cannot be used: {}: {e}", boot.cwd.display());
+            StartError::new(StartFailure::Directory, message)
         })?;
-        config::state::check(&boot.env).map_err(|e| StartError::new(format!("Error: {e}")))?;
+        config::state::check(&boot.env).map_err(|e| StartError::of(StartFailure::Configuration, e))?;
         let conversation = ConversationChoice::choose(&boot.options, &StoreLayout::new(&boot.env), &cwd)?;
         Self::for_conversation(boot, selection, (cwd, stay), conversation)
     }
@@ -200,8 +201,8 @@ impl SessionAssembly {
         let temp_notice = layout.prepare_temp();
         let SessionPlace { active_worktree: stay, place_change: placed, notice } =
             conversation.session_place(stay, &mut cwd, &boot.env)?;
-        let mut loaded =
-            ConfigLoader::open(&cwd, &boot.env, &selection).map_err(|e| StartError::new(format!("Error: {e}")))?;
+        let mut loaded = ConfigLoader::open(&cwd, &boot.env, &selection)
+            .map_err(|e| StartError::of(StartFailure::Configuration, e))?;
         loaded.notices.extend(notice.into_iter().chain(temp_notice));
         let env = loaded.env.clone();
         let roots = agent::roots(&options, &cwd, &env, &selection, &loaded);
@@ -258,7 +259,7 @@ impl SessionAssembly {
             return Ok(None);
         }
         let tasks = self.layout.create_tasks_dir(&self.cwd, &self.conversation.session_id);
-        let tasks = tasks.map_err(|e| StartError::new(format!("Error: {e}")))?;
+        let tasks = tasks.map_err(|e| StartError::of(StartFailure::Sandbox, e))?;
         let grounds = SandboxInputs {
             cwd: self.cwd.clone(),
             additional: self
@@ -274,9 +275,11 @@ impl SessionAssembly {
         };
         let confinement = SessionSandbox::always_on(&self.loaded, grounds);
         match confinement.unavailable() {
-            Some(why) if confinement.is_required() => Err(StartError::new(format!(
-                "Error: {why} sandbox.failIfUnavailable is set, so nothing is run. See `gimlet sandbox status`."
-            ))),
+            Some(why) if confinement.is_required() => Err(StartError::of(
+                StartFailure::Sandbox,
+                format!("{why} sandbox.failIfUnavailable is set, so nothing is run."),
+            )
+            .with_hint("See `gimlet sandbox status`.")),
             Some(_) | None => Ok(Some(Arc::new(confinement))),
         }
     }
@@ -576,7 +579,7 @@ impl SessionAssembly {
 
     fn structured(&self) -> Result<Option<Arc<StructuredOutput>>, StartError> {
         let Some(schema) = &self.options.json_schema else { return Ok(None) };
-        let tool = StructuredOutput::new(schema).map_err(|e| StartError::new(format!("Error: {e}")))?;
+        let tool = StructuredOutput::new(schema).map_err(|e| StartError::of(StartFailure::Configuration, e))?;
         Ok(Some(Arc::new(tool)))
     }
 

@@ -2,7 +2,7 @@
 //! only what the answer needs.
 
 use serde_json::value::RawValue;
-use session_parts::options::StartError;
+use session_parts::start_error::{StartError, StartFailure};
 use std::path::{Path, PathBuf};
 use store::resume::{EntryKind, LoadOptions, load};
 use store::{LoadedEntry, StoreLayout, find, list};
@@ -43,8 +43,10 @@ pub fn sessions(env: &Env, cwd: Option<&Path>, skip: usize, count: usize) -> Vec
 /// The messages of a session since its last compaction, as a host would have received them.
 pub fn conversation(env: &Env, cwd: &Path, session: &str) -> Result<Vec<SdkMessage>, StartError> {
     let layout = StoreLayout::new(env);
-    let path = find::target(&layout, cwd, session).map_err(|error| StartError::new(error.to_string()))?;
-    let loaded = load(&path, &LoadOptions::default()).map_err(|error| StartError::new(error.to_string()))?;
+    let path = find::target(&layout, cwd, session)
+        .map_err(|error| StartError::new(StartFailure::Conversation, error.to_string()))?;
+    let loaded = load(&path, &LoadOptions::default())
+        .map_err(|error| StartError::new(StartFailure::Conversation, error.to_string()))?;
     let said = loaded.entries.iter().filter(|entry| !entry.is_meta && !entry.is_compact_summary);
     Ok(said.filter_map(|entry| message(entry, &loaded.session_id)).collect())
 }

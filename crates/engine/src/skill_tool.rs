@@ -11,12 +11,15 @@ use session_parts::skills::invoke::{InvocationContext, invoke};
 use session_parts::skills::{SessionSkills, SharedSkills, SkillFacts};
 use std::sync::Arc;
 use tools::contract::ToolSpec;
+use tools::facts::{AgentUse, ToolClass, ToolConfinement, ToolFacts};
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolInput, ToolOutcome, Workspace};
 
-pub(crate) const NAME: &str = "Skill";
-
-static SPEC: ToolSpec =
-    ToolSpec::of(NAME, include_str!("skill_tool/skill.md"), include_str!("skill_tool/skill.schema.json"));
+static SPEC: ToolSpec = ToolSpec::of(
+    SkillTool::NAME,
+    include_str!("skill_tool/skill.md"),
+    include_str!("skill_tool/skill.schema.json"),
+    SkillTool::FACTS,
+);
 
 pub(crate) struct SkillTool {
     shared: SharedSkills,
@@ -24,6 +27,14 @@ pub(crate) struct SkillTool {
 }
 
 impl SkillTool {
+    pub(crate) const NAME: &'static str = "Skill";
+    pub(crate) const FACTS: ToolFacts = ToolFacts {
+        confinement: ToolConfinement::LoadedCommands,
+        agents: AgentUse::Always,
+        reads_session: true,
+        ..ToolFacts::of(ToolClass::Skill)
+    };
+
     pub(crate) fn new(skills: &SessionSkills) -> Self {
         let (shared, facts) = skills.shared();
         Self { shared, facts }
@@ -35,12 +46,8 @@ impl Tool for SkillTool {
         &SPEC
     }
 
-    fn reads_session(&self) -> bool {
-        true
-    }
-
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
-        let input = ToolInput::of(NAME, input)?;
+        let input = ToolInput::of(Self::NAME, input)?;
         let name = input.string("skill")?;
         let args = input.opt_string("args")?.unwrap_or_default();
         let (skills, fixed) = {

@@ -170,7 +170,8 @@ pub(crate) async fn run_calls(session: &mut LiveSession, turn: &mut TurnState) {
     let touching = skills::named_files(&uses);
     session.io.knowledge.mcp.servers().owner.set_hook_trigger(session.io.hook_trigger());
     let LiveSession { control, context, io, .. } = session;
-    let reads_session = |used: &ToolUse| io.tooling.registry.find(&used.name).is_some_and(|tool| tool.reads_session());
+    let reads_session =
+        |used: &ToolUse| io.tooling.registry.find(&used.name).is_some_and(|tool| tool.spec().facts.reads_session);
     let (for_calls, for_hooks) = (uses.iter().any(reads_session), io.hooks.has_agent_handlers());
     io.tooling.view = (for_calls || for_hooks).then(|| io.view(context));
     if let Some(view) = io.tooling.view.clone().filter(|_| for_hooks) {

@@ -99,6 +99,6 @@ async fn run_fork(
     Some(match done {
         Ok(outcome) if outcome.is_error => Err(outcome.content.text().into_owned()),
         Ok(outcome) => Ok(outcome.content.text().into_owned()),
-        Err(why) => Err(why),
+        Err(why) => Err(why.into()),
     })
 }

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use sys::Env;
 use tokio::sync::watch;
-use tools::CallContext;
 use tools::contract::SessionEffect;
+use tools::{CallContext, ModelText};
 use wire::mode::PermissionMode;
 
 /// The state of a session when a batch of calls begins. Agents start from it.
@@ -50,9 +50,9 @@ pub(crate) struct SessionView {
 
 impl SessionView {
     /// The view that a call was given; the error is a text for the model.
-    pub(crate) fn of(cx: &CallContext) -> Result<Arc<Self>, String> {
+    pub(crate) fn of(cx: &CallContext) -> Result<Arc<Self>, ModelText> {
         let view = cx.session.clone().and_then(|session| session.downcast::<Self>().ok());
-        view.ok_or_else(|| "This call cannot run outside of a session's turn.".to_owned())
+        view.ok_or_else(|| "This call cannot run outside of a session's turn.".into())
     }
 
     pub(crate) fn remote(&self) -> RemoteAccess {

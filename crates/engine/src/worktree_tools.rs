@@ -13,8 +13,12 @@ use session_parts::worktree::{
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
+use tools::facts::{AgentUse, ToolClass, ToolFacts};
 use tools::input::ToolInput;
-use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use tools::{CallConcurrency, CallContext, InputError, ModelText, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+
+const FACTS: ToolFacts =
+    ToolFacts { agents: AgentUse::Always, reads_session: true, ..ToolFacts::of(ToolClass::Worktree) };
 
 pub(crate) struct EnterWorktree {
     spec: ToolSpec,
@@ -26,12 +30,14 @@ pub(crate) struct ExitWorktree {
 
 impl EnterWorktree {
     pub(crate) const NAME: &'static str = "EnterWorktree";
+    pub(crate) const FACTS: ToolFacts = FACTS;
 
     pub(crate) fn new() -> Self {
         let spec = ToolSpec::of(
             Self::NAME,
             include_str!("worktree_tools/enter.md"),
             include_str!("worktree_tools/enter.schema.json"),
+            Self::FACTS,
         );
         Self { spec }
     }
@@ -39,12 +45,14 @@ impl EnterWorktree {
 
 impl ExitWorktree {
     pub(crate) const NAME: &'static str = "ExitWorktree";
+    pub(crate) const FACTS: ToolFacts = FACTS;
 
     pub(crate) fn new() -> Self {
         let spec = ToolSpec::of(
             Self::NAME,
             include_str!("worktree_tools/exit.md"),
             include_str!("worktree_tools/exit.schema.json"),
+            Self::FACTS,
         );
         Self { spec }
     }
@@ -53,10 +61,6 @@ impl ExitWorktree {
 impl Tool for EnterWorktree {
     fn spec(&self) -> &ToolSpec {
         &self.spec
-    }
-
-    fn reads_session(&self) -> bool {
-        true
     }
 
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
@@ -82,10 +86,6 @@ impl Tool for EnterWorktree {
 impl Tool for ExitWorktree {
     fn spec(&self) -> &ToolSpec {
         &self.spec
-    }
-
-    fn reads_session(&self) -> bool {
-        true
     }
 
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
@@ -137,7 +137,7 @@ fn is_ours(path: &Path, project: &Path) -> bool {
 }
 
 impl EnterWorktreeCall {
-    async fn enter(self, cx: &CallContext) -> Result<ToolOutcome, String> {
+    async fn enter(self, cx: &CallContext) -> Result<ToolOutcome, ModelText> {
         let view = SessionView::of(cx)?;
         if view.worktree_guard.is_some() {
             return Err("A worktree is already in use here. Leave it with ExitWorktree first.".into());
@@ -164,7 +164,7 @@ impl EnterWorktreeCall {
     }
 }
 
-async fn create_new(view: &SessionView, name: WorktreeName, cx: &CallContext) -> Result<ActiveWorktree, String> {
+async fn create_new(view: &SessionView, name: WorktreeName, cx: &CallContext) -> Result<ActiveWorktree, ModelText> {
     let order = WorktreeRequest {
         project: &view.project_dir,
         name,
@@ -178,8 +178,9 @@ async fn create_new(view: &SessionView, name: WorktreeName, cx: &CallContext) ->
     Ok(ActiveWorktree { worktree, previous_dir: view.project_dir.clone(), right: WorktreeRight::Made })
 }
 
-fn open_path(view: &SessionView, path: &Path, cx: &CallContext) -> Result<ActiveWorktree, String> {
-    let refused = |why: &str| format!("Refusing to use {} as an isolation worktree: {why}.", path.display());
+fn open_path(view: &SessionView, path: &Path, cx: &CallContext) -> Result<ActiveWorktree, ModelText> {
+    let refused =
+        |why: &str| ModelText::from(format!("Refusing to use {} as an isolation worktree: {why}.", path.display()));
     let root = sys::git::root(&view.project_dir).ok_or_else(|| refused("this session is in no repository"))?;
     let main = sys::git::main_checkout(&root).unwrap_or_else(|| root.clone());
     if sys::real_path::path(path) != path {
@@ -220,7 +221,7 @@ impl ToolCall for ExitWorktreeCall {
 }
 
 impl ExitWorktreeCall {
-    async fn leave(self, cx: &CallContext) -> Result<ToolOutcome, String> {
+    async fn leave(self, cx: &CallContext) -> Result<ToolOutcome, ModelText> {
         let view = SessionView::of(cx)?;
         let Some(stay) = &view.active_worktree else {
             return Err("No worktree was entered here with EnterWorktree, so there is none to leave.".into());
@@ -275,12 +276,13 @@ impl ExitWorktreeCall {
         fields
     }
 
-    async fn remove(&self, stay: &ActiveWorktree, view: &SessionView) -> Result<RemovedWorktree, String> {
+    async fn remove(&self, stay: &ActiveWorktree, view: &SessionView) -> Result<RemovedWorktree, ModelText> {
         let path = stay.worktree.path.display();
         if stay.right == WorktreeRight::Lent {
             return Err(format!(
                 "The worktree {path} was not made by this session, so it is not removed. Leave it with action keep."
-            ));
+            )
+            .into());
         }
         let work = stay.worktree.unsaved_work().await;
         let objection = removal_objection(&work);
@@ -290,7 +292,7 @@ impl ExitWorktreeCall {
                 return Err(format!(
                     "The worktree {path} is not removed: {why}. Commit and merge or push it, leave it with action keep, or \
                      ask the user whether it may be lost and then set discard_changes."
-                ));
+                ).into());
             }
             (Some(_), ExitAction::Discard) => {
                 let kept = stay.worktree.save_to_reference().await;

@@ -170,9 +170,10 @@ impl EventPrinter {
 
     /// As a session that could not be opened at all.
     fn refuse(&self, error: &engine::StartError, batch: &mut String) {
-        print_to_stderr(&error.message);
+        let message = error.to_string();
+        print_to_stderr(&message);
         if self.output == OutputFormat::StreamJson
-            && let Some(line) = startup::line(&self.session_id, &error.message, error.reason)
+            && let Some(line) = startup::line(&self.session_id, &message, error.failure.protocol_reason())
         {
             push_line(batch, &line);
         }

@@ -58,7 +58,7 @@ pub async fn run(job: HeadlessJob) -> u8 {
     let (commands, events) = match engine::open(job.boot).await {
         Ok(session) => session,
         Err(error) => {
-            startup::report(job.output, &session_id, &error.message, error.reason);
+            startup::report(job.output, &session_id, &error.to_string(), error.failure.protocol_reason());
             if matches!(job.input, RunInput::StreamJson { .. }) {
                 startup::wait_for_host_line().await;
             }

@@ -61,6 +61,11 @@ impl<'a> PermissionQuery<'a> {
         Self { tool, accesses, input: None, confinement: CommandConfinement::Not, is_answered: false }
     }
 
+    /// Whether the model may read files, as if it called Read.
+    pub fn reading(accesses: &'a [Access]) -> Self {
+        Self::new("Read", accesses)
+    }
+
     /// `json` is the input object.
     #[must_use]
     pub fn with_input(self, json: &'a str) -> Self {

@@ -115,7 +115,7 @@ pub enum Event {
     /// The session as a whole failed, although its turns did not.
     Fault(String),
     /// The session cannot start as the host requested; no other event follows.
-    Refused(crate::options::StartError),
+    Refused(crate::start_error::StartError),
 }
 
 /// What a host with a screen shows at once.

@@ -36,6 +36,7 @@ pub mod settings_watch;
 pub mod side_question;
 pub mod side_requests;
 pub mod skills;
+pub mod start_error;
 pub mod structured;
 pub mod tasks;
 pub mod tool_use;

@@ -29,7 +29,9 @@ pub use control::{McpControl, ServerControl};
 pub use deferral::ToolDeferral;
 pub use owner::{McpSessionOwner, ServerCredentials};
 pub use prompt_tool::{PromptToolRequest, judge as judge_by_tool};
+pub use resources::{LIST_RESOURCES, READ_RESOURCE};
 pub use restore::RestoredServers;
+pub use search::TOOL_SEARCH;
 pub use slash::TypedServerPrompt;
 pub use toolset::{McpToolset, ToolFilter};
 

@@ -226,21 +226,6 @@ pub fn is_sandboxed(env: &Env) -> bool {
     env.is_on("IS_SANDBOX")
 }
 
-/// Why no session could be opened. The message is for the user, the reason for hosts.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct StartError {
-    pub message: String,
-    /// `startup_failure_reason` of the protocol.
-    pub reason: Option<&'static str>,
-}
-
-impl StartError {
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), reason: None }
-    }
-}
-
 pub fn selection(options: &SessionOptions) -> SettingsSelection {
     let source = |s: &SettingSource| match s {
         SettingSource::User => SettingsSource::User,

@@ -3,7 +3,8 @@
 //! before anything in the folder runs; answers are recorded where sessions read them, and what is undecided is not
 //! started.
 
-use crate::options::{ForkTarget, SessionChoice, StartError, StartRequest};
+use crate::options::{ForkTarget, SessionChoice, StartRequest};
+use crate::start_error::{StartError, StartFailure};
 use config::activation::{ActivationItem, ActivationKind};
 use config::mcp::{McpApproval, McpAudience, McpChange, McpDecision, McpQuery};
 use config::trust::{self, ApprovalOrigin};
@@ -143,7 +144,7 @@ fn resolve_conversation(boot: &mut StartRequest) -> Result<ConversationTarget, S
                 Err(StoreError::NotFound { .. } | StoreError::Ambiguous { .. }) if !is_exact => {
                     Ok(ConversationTarget::Pick(target.clone()))
                 }
-                Err(error) => Err(StartError::new(error.to_string())),
+                Err(error) => Err(StartError::new(StartFailure::Conversation, error.to_string())),
             }
         }
     }

@@ -22,6 +22,7 @@ use sys::Env;
 use sys::sync::Mutex;
 use tokio::task::JoinHandle;
 use tools::Workspace;
+use tools::facts::FileContact;
 use wire::settings::{RuleText, Settings};
 
 /// Shared by the session and its Skill tool.
@@ -420,22 +421,6 @@ pub fn budget(env: &Env, settings: &Settings, window: u64) -> ListingBudget {
     }
 }
 
-/// Tools that work on a file, and the field that names it.
-const FILE_FIELDS: [(&str, &str); 5] = [
-    ("Read", "file_path"),
-    ("Edit", "file_path"),
-    ("MultiEdit", "file_path"),
-    ("Write", "file_path"),
-    ("NotebookEdit", "notebook_path"),
-];
-
-/// What a call did with a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileContact {
-    Read,
-    Write,
-}
-
 /// A file that a call touched.
 #[derive(Clone, Debug)]
 pub struct FileTouch {
@@ -446,10 +431,8 @@ pub struct FileTouch {
 /// The file that each call names; `None` for calls without one.
 pub fn named_files(uses: &[ToolUse]) -> Vec<Option<(String, FileContact)>> {
     let named = |used: &ToolUse| {
-        let (tool, field) = FILE_FIELDS.iter().find(|(tool, _)| *tool == wire::names::canonical(&used.name))?;
-        let input: BTreeMap<String, &RawValue> = serde_json::from_str(used.input.get()).ok()?;
-        let by = if *tool == "Read" { FileContact::Read } else { FileContact::Write };
-        Some((serde_json::from_str(input.get(*field)?.get()).ok()?, by))
+        let file = tools::builtin::facts_of(wire::names::canonical(&used.name))?.file?;
+        Some((file.path_in(&used.input)?, file.contact))
     };
     uses.iter().map(named).collect()
 }

@@ -5,10 +5,12 @@ use permission::Access;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use sys::sync::Mutex;
+use tools::facts::{ToolClass, ToolFacts};
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use wire::json_schema::Schema;
 
 pub const NAME: &str = "StructuredOutput";
+pub const FACTS: ToolFacts = ToolFacts::of(ToolClass::Answer);
 
 const DESCRIPTION: &str = "Deliver the final answer as structured data. Call it exactly once, when the work is done; \
                            the input is the answer and must fit the schema.";
@@ -37,6 +39,7 @@ impl StructuredOutput {
             name: NAME.into(),
             description: DESCRIPTION.into(),
             schema: tool_schema(schema).to_string().into(),
+            facts: FACTS,
         };
         Ok(Self { spec, validator: Arc::new(validator), slot: OutputSlot::default() })
     }

@@ -2,6 +2,7 @@
 //! questions and formats the result; it never invents an answer.
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::facts::{AgentUse, ToolClass, ToolFacts};
 use crate::input::ToolInput;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -12,11 +13,12 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-static SPEC: ToolSpec = ToolSpec::of(
-    "AskUserQuestion",
-    include_str!("ask_user_question.md"),
-    include_str!("ask_user_question.schema.json"),
-);
+pub const NAME: &str = "AskUserQuestion";
+
+const FACTS: ToolFacts = ToolFacts { agents: AgentUse::Never, ..ToolFacts::of(ToolClass::Question) };
+
+static SPEC: ToolSpec =
+    ToolSpec::of(NAME, include_str!("ask_user_question.md"), include_str!("ask_user_question.schema.json"), FACTS);
 
 pub struct AskUserQuestionTool;
 
@@ -29,7 +31,7 @@ impl Tool for AskUserQuestionTool {
     }
 
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
-        let input = ToolInput::of("AskUserQuestion", input)?;
+        let input = ToolInput::of(NAME, input)?;
         let questions = input.objects("questions")?;
         if !(1..=4).contains(&questions.len()) {
             return Err(input.refuse("questions", "must have 1 to 4 entries"));

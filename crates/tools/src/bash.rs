@@ -10,6 +10,10 @@ mod report;
 mod words;
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::facts::{
+    AgentUse, CallBounds, MaskedInput, OutputBound, ReplacedOutput, SiblingFailure, TimeBound, ToolClass,
+    ToolConfinement, ToolFacts,
+};
 use crate::input::ToolInput;
 use crate::shell::capture::{CaptureLimits, OutputCapture};
 use crate::shell::launch::{CommandLaunch, DirectoryReport, LaunchedCommand};
@@ -31,6 +35,10 @@ use wire::block::MessageContent;
 
 /// Largest file, in bytes, that is recorded as seen when a command shows it.
 const MAX_RECORDED_BYTES: usize = 1 << 20;
+/// How long a command may run when neither its call nor the environment says.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
+/// The longest that a call may ask for, unless the environment allows more.
+const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 const INTERRUPTED: &str = "[The user interrupted this command before it finished.]";
 
 /// Whether commands are run by zsh in this environment.
@@ -40,7 +48,23 @@ pub fn runs_zsh(env: &Env) -> bool {
 
 pub struct BashTool;
 
-static SPEC: ToolSpec = ToolSpec::of("Bash", include_str!("bash.md"), include_str!("bash.schema.json"));
+pub const NAME: &str = "Bash";
+
+const FACTS: ToolFacts = ToolFacts {
+    confinement: ToolConfinement::Command,
+    sibling_failure: SiblingFailure::CancelsLater,
+    bounds: CallBounds {
+        time: TimeBound::Requested { default: DEFAULT_TIMEOUT, max: MAX_TIMEOUT },
+        output: OutputBound::Spilled,
+    },
+    masked_input: MaskedInput::Refused("Let the shell supply the value, for example from its variable or file."),
+    replaced_output: ReplacedOutput::Streams,
+    agents: AgentUse::Always,
+    is_basic: true,
+    ..ToolFacts::of(ToolClass::Shell)
+};
+
+static SPEC: ToolSpec = ToolSpec::of(NAME, include_str!("bash.md"), include_str!("bash.schema.json"), FACTS);
 
 impl Tool for BashTool {
     fn spec(&self) -> &ToolSpec {
@@ -48,7 +72,7 @@ impl Tool for BashTool {
     }
 
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
-        let input = ToolInput::of("Bash", input)?;
+        let input = ToolInput::of(NAME, input)?;
         Ok(Box::new(BashCall {
             command: input.string("command")?,
             timeout_ms: input.opt_number("timeout")?,
@@ -355,9 +379,10 @@ fn limits(env: &Env) -> CaptureLimits {
 
 fn foreground_timeout(env: &Env, requested: Option<u64>) -> Duration {
     let positive = |name| env.number::<u64>(name).filter(|n| *n > 0);
-    let default = positive("BASH_DEFAULT_TIMEOUT_MS").unwrap_or(120_000);
-    let ceiling = positive("BASH_MAX_TIMEOUT_MS").unwrap_or(600_000).max(default);
-    Duration::from_millis(requested.filter(|n| *n > 0).unwrap_or(default).min(ceiling))
+    let of = |name, usual| positive(name).map_or(usual, Duration::from_millis);
+    let default = of("BASH_DEFAULT_TIMEOUT_MS", DEFAULT_TIMEOUT);
+    let max = of("BASH_MAX_TIMEOUT_MS", MAX_TIMEOUT).max(default);
+    requested.filter(|n| *n > 0).map_or(default, Duration::from_millis).min(max)
 }
 
 fn background_timeout(requested: Option<u64>) -> Duration {

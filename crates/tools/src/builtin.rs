@@ -1,7 +1,9 @@
 //! The built-in tools, in the order they have in every request. One row per tool.
 
 use crate::contract::Tool;
-use std::sync::Arc;
+use crate::facts::ToolFacts;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
 /// A row of the table.
 pub struct BuiltinTool {
@@ -53,4 +55,22 @@ pub fn table() -> Vec<BuiltinTool> {
 /// The tools alone, in table order.
 pub fn all() -> Vec<Arc<dyn Tool>> {
     table().into_iter().map(|row| row.tool).collect()
+}
+
+/// Names and facts, in table order.
+static FACTS: LazyLock<Vec<(String, ToolFacts)>> = LazyLock::new(|| {
+    table().iter().map(|row| row.tool.spec()).map(|spec| (spec.name.to_string(), spec.facts)).collect()
+});
+
+static FACTS_BY_NAME: LazyLock<HashMap<&'static str, ToolFacts>> =
+    LazyLock::new(|| FACTS.iter().map(|(name, facts)| (name.as_str(), *facts)).collect());
+
+/// The names of the tools, in table order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FACTS.iter().map(|(name, _)| name.as_str())
+}
+
+/// The facts of a tool of the table, by its current name.
+pub fn facts_of(name: &str) -> Option<ToolFacts> {
+    FACTS_BY_NAME.get(name).copied()
 }

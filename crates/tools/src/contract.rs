@@ -1,5 +1,6 @@
 //! The tool contract: static facts about a tool, and a parsed call that declares its accesses and runs.
 
+use crate::facts::ToolFacts;
 use crate::state::ToolState;
 use futures_util::future::BoxFuture;
 use permission::Access;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wire::block::MessageContent;
 
-/// Facts that never change within a session, because they are part of the cached request prefix.
+/// What never changes within a session: name, description and schema are part of the cached request prefix.
 #[derive(Debug)]
 pub struct ToolSpec {
     pub name: Cow<'static, str>,
@@ -20,16 +21,19 @@ pub struct ToolSpec {
     pub description: Cow<'static, str>,
     /// JSON schema of the input, as the exact bytes that are sent.
     pub schema: Cow<'static, str>,
+    /// What the session knows about its calls.
+    pub facts: ToolFacts,
 }
 
 impl ToolSpec {
-    /// The facts of a built-in tool from its files: `ToolSpec::of("Read", include_str!("read.md"),
-    /// include_str!("read.schema.json"))`.
-    pub const fn of(name: &'static str, description: &'static str, schema: &'static str) -> Self {
+    /// The spec of a built-in tool from its files: `ToolSpec::of("Read", include_str!("read.md"),
+    /// include_str!("read.schema.json"), ToolFacts::of(ToolClass::Read))`.
+    pub const fn of(name: &'static str, description: &'static str, schema: &'static str, facts: ToolFacts) -> Self {
         Self {
             name: Cow::Borrowed(name),
             description: Cow::Borrowed(description.trim_ascii()),
             schema: Cow::Borrowed(schema.trim_ascii()),
+            facts,
         }
     }
 }
@@ -48,10 +52,6 @@ pub trait Tool: Send + Sync {
     /// The name shown to people; `None` when it is the name the model uses.
     fn title(&self) -> Option<&str> {
         None
-    }
-    /// Its calls read the state of the session (`CallContext::session`).
-    fn reads_session(&self) -> bool {
-        false
     }
     /// Parses and checks the input. Accepts numeric strings, `"true"` and unknown keys.
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError>;
@@ -136,6 +136,29 @@ pub enum PathDiscovery {
     Walked,
     /// As a file about to be changed: the path must still lead to the same file as when the change was allowed.
     Changed,
+}
+
+/// A text that was written for the model: what went wrong, and what it can do. Texts for people are `String`s.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ModelText(String);
+
+impl From<String> for ModelText {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for ModelText {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl From<ModelText> for String {
+    fn from(text: ModelText) -> Self {
+        text.0
+    }
 }
 
 /// The outcome of a call. There is no Rust error: failures are outcomes that the model reads.

@@ -6,6 +6,7 @@ mod apply;
 pub(crate) mod change;
 
 use crate::contract::{CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec};
+use crate::facts::{AgentUse, EDIT_MASK_ADVICE, MaskedInput, ToolClass, ToolFacts};
 use crate::file_change::{self, FileChange, FileChangeCall};
 use crate::file_work::{self, original_file, structured};
 use crate::input::ToolInput;
@@ -21,7 +22,14 @@ use std::path::Path;
 
 pub struct EditTool;
 
-static SPEC: ToolSpec = ToolSpec::of("Edit", include_str!("edit.md"), include_str!("edit.schema.json"));
+const FACTS: ToolFacts = ToolFacts {
+    masked_input: MaskedInput::Refused(EDIT_MASK_ADVICE),
+    agents: AgentUse::Always,
+    is_basic: true,
+    ..ToolFacts::of(ToolClass::Edit).writes("file_path")
+};
+
+static SPEC: ToolSpec = ToolSpec::of("Edit", include_str!("edit.md"), include_str!("edit.schema.json"), FACTS);
 
 impl Tool for EditTool {
     fn spec(&self) -> &ToolSpec {

@@ -3,6 +3,7 @@
 //! gitignore file: without a slash they match at any depth.
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::facts::{AgentUse, ToolClass, ToolFacts};
 use crate::input::ToolInput;
 use crate::walk::{self, HaltFlag, SmallestItems, WalkEnd};
 use futures_util::FutureExt;
@@ -19,7 +20,9 @@ use sys::sync::Mutex;
 
 const LIMIT: usize = 100;
 
-static SPEC: ToolSpec = ToolSpec::of("Glob", include_str!("glob.md"), include_str!("glob.schema.json"));
+const FACTS: ToolFacts = ToolFacts { agents: AgentUse::Always, ..ToolFacts::of(ToolClass::Search) };
+
+static SPEC: ToolSpec = ToolSpec::of("Glob", include_str!("glob.md"), include_str!("glob.schema.json"), FACTS);
 
 pub struct GlobTool;
 

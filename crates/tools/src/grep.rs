@@ -8,6 +8,7 @@ mod render;
 mod sink;
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::facts::{AgentUse, ToolClass, ToolFacts};
 use crate::input::ToolInput;
 use crate::walk;
 use futures_util::FutureExt;
@@ -18,7 +19,9 @@ use std::path::PathBuf;
 
 const DEFAULT_LIMIT: u64 = 250;
 
-static SPEC: ToolSpec = ToolSpec::of("Grep", include_str!("grep.md"), include_str!("grep.schema.json"));
+const FACTS: ToolFacts = ToolFacts { agents: AgentUse::Always, ..ToolFacts::of(ToolClass::Search) };
+
+static SPEC: ToolSpec = ToolSpec::of("Grep", include_str!("grep.md"), include_str!("grep.schema.json"), FACTS);
 
 pub struct GrepTool;
 

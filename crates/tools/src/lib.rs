@@ -7,6 +7,7 @@ pub mod builtin;
 pub mod compare;
 pub mod contract;
 pub mod edit;
+pub mod facts;
 mod file_change;
 mod file_work;
 pub mod foreground;
@@ -46,8 +47,9 @@ pub mod web_search;
 pub mod write;
 
 pub use contract::{
-    CallConcurrency, CallContext, InputError, MayRead, PathDiscovery, SideModel, SideReply, SideRequest, Tool,
-    ToolCall, ToolOutcome, ToolSpec, Workspace,
+    CallConcurrency, CallContext, InputError, MayRead, ModelText, PathDiscovery, SideModel, SideReply, SideRequest,
+    Tool, ToolCall, ToolOutcome, ToolSpec, Workspace,
 };
+pub use facts::{ToolClass, ToolFacts};
 pub use input::ToolInput;
 pub use registry::ToolRegistry;

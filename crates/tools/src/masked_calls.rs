@@ -2,6 +2,7 @@
 //! refused, because the mask would replace the secret.
 
 use crate::contract::{CallContext, ToolCall, ToolOutcome};
+use crate::facts::{MaskedInput, ToolFacts};
 use crate::masking::Masking;
 use permission::Mask;
 use serde_json::value::RawValue;
@@ -47,22 +48,14 @@ fn hide_text(text: String, mask: &Mask) -> String {
 }
 
 /// The refusal of a call whose input contains a mask that would be written somewhere; `None` when it may run.
-pub fn refusal(masking: &Masking, tool: &str, input: &RawValue) -> Option<ToolOutcome> {
-    if !writes(tool) || !input.get().contains("hidden by gimlet") && !input.get().contains("\\u") {
+pub fn refusal(masking: &Masking, facts: &ToolFacts, input: &RawValue) -> Option<ToolOutcome> {
+    let MaskedInput::Refused(advice) = facts.masked_input else { return None };
+    if !input.get().contains("hidden by gimlet") && !input.get().contains("\\u") {
         return None;
     }
     let mask = masking.mask().find_mask_in_input(input)?;
-    let advice = match tool {
-        "Bash" => "Let the shell supply the value, for example from its variable or file.",
-        "Edit" | "MultiEdit" => "Choose old_string and new_string so that they leave the secret out.",
-        _ => "Change the file with Edit and leave the part with the secret out, or refer to a variable.",
-    };
     Some(ToolOutcome::invalid(format!(
         "Nothing was done: the input contains {mask}, which stands for a secret that is not shown to you. Writing it \
          would destroy the secret. {advice}"
     )))
-}
-
-fn writes(tool: &str) -> bool {
-    matches!(tool, "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "Bash") || tool.starts_with("mcp__")
 }

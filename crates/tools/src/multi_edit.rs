@@ -3,6 +3,7 @@
 use crate::contract::{CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec};
 use crate::edit::change::{self, EditTarget, EditableFile};
 use crate::edit::{MatchKind, TextReplacement};
+use crate::facts::{AgentUse, EDIT_MASK_ADVICE, MaskedInput, ToolClass, ToolFacts};
 use crate::file_change::{self, FileChange, FileChangeCall};
 use crate::file_work::{self, original_file, structured};
 use crate::input::ToolInput;
@@ -16,8 +17,14 @@ use std::path::Path;
 
 pub struct MultiEditTool;
 
+const FACTS: ToolFacts = ToolFacts {
+    masked_input: MaskedInput::Refused(EDIT_MASK_ADVICE),
+    agents: AgentUse::Always,
+    ..ToolFacts::of(ToolClass::Edit).writes("file_path")
+};
+
 static SPEC: ToolSpec =
-    ToolSpec::of("MultiEdit", include_str!("multi_edit.md"), include_str!("multi_edit.schema.json"));
+    ToolSpec::of("MultiEdit", include_str!("multi_edit.md"), include_str!("multi_edit.schema.json"), FACTS);
 
 impl Tool for MultiEditTool {
     fn spec(&self) -> &ToolSpec {

@@ -2,6 +2,7 @@
 //! plan file equal to the approved plan.
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::facts::{AgentUse, ToolClass, ToolFacts};
 use crate::input::ToolInput;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -14,10 +15,21 @@ use std::path::Path;
 /// Largest plan file, in bytes.
 const MAX_PLAN: usize = 4 << 20;
 
-static ENTER: ToolSpec =
-    ToolSpec::of("EnterPlanMode", include_str!("plan_mode/enter.md"), include_str!("plan_mode/enter.schema.json"));
-static EXIT: ToolSpec =
-    ToolSpec::of("ExitPlanMode", include_str!("plan_mode/exit.md"), include_str!("plan_mode/exit.schema.json"));
+const ENTER_FACTS: ToolFacts = ToolFacts { agents: AgentUse::Never, ..ToolFacts::of(ToolClass::PlanEntry) };
+const EXIT_FACTS: ToolFacts = ToolFacts { agents: AgentUse::InPlanMode, ..ToolFacts::of(ToolClass::PlanExit) };
+
+static ENTER: ToolSpec = ToolSpec::of(
+    "EnterPlanMode",
+    include_str!("plan_mode/enter.md"),
+    include_str!("plan_mode/enter.schema.json"),
+    ENTER_FACTS,
+);
+static EXIT: ToolSpec = ToolSpec::of(
+    "ExitPlanMode",
+    include_str!("plan_mode/exit.md"),
+    include_str!("plan_mode/exit.schema.json"),
+    EXIT_FACTS,
+);
 
 pub struct EnterPlanModeTool;
 pub struct ExitPlanModeTool;

@@ -11,6 +11,7 @@ mod text;
 use crate::contract::{
     CallConcurrency, CallContext, InputError, PathDiscovery, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace,
 };
+use crate::facts::{AgentUse, CallBounds, OutputBound, TimeBound, ToolClass, ToolFacts};
 use crate::file_work::{self, PathKind};
 use crate::input::ToolInput;
 use crate::text_file;
@@ -24,7 +25,14 @@ use std::path::{Path, PathBuf};
 
 pub struct ReadTool;
 
-static SPEC: ToolSpec = ToolSpec::of("Read", include_str!("read.md"), include_str!("read.schema.json"));
+const FACTS: ToolFacts = ToolFacts {
+    bounds: CallBounds { time: TimeBound::Work, output: OutputBound::Limited },
+    agents: AgentUse::Always,
+    is_basic: true,
+    ..ToolFacts::of(ToolClass::Read).reads("file_path")
+};
+
+static SPEC: ToolSpec = ToolSpec::of("Read", include_str!("read.md"), include_str!("read.schema.json"), FACTS);
 
 /// An image for a prompt: its media type and base64 data, within the size limits of a request. The error completes
 /// "the picture …".

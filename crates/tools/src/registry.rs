@@ -3,6 +3,7 @@
 
 use crate::builtin::{self, BuiltinTool};
 use crate::contract::{Tool, ToolSpec};
+use crate::facts::ToolClass;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
@@ -46,9 +47,9 @@ impl ToolRegistry {
         Self { rows }
     }
 
-    /// Offers a tool that is otherwise only callable.
-    pub fn offer(&mut self, name: &str) {
-        for row in self.rows.iter_mut().filter(|row| row.tool.spec().name == name) {
+    /// Offers tools that are otherwise only callable: those whose class `chosen` accepts.
+    pub fn offer(&mut self, chosen: impl Fn(ToolClass) -> bool) {
+        for row in self.rows.iter_mut().filter(|row| chosen(row.tool.spec().facts.class)) {
             row.is_offered = true;
         }
     }
@@ -57,6 +58,11 @@ impl ToolRegistry {
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let name = wire::names::canonical(name);
         self.rows.iter().map(|row| &row.tool).find(|tool| tool.spec().name == name)
+    }
+
+    /// The first tool of a class, offered or not.
+    pub fn of_class(&self, class: ToolClass) -> Option<&Arc<dyn Tool>> {
+        self.rows.iter().map(|row| &row.tool).find(|tool| tool.spec().facts.class == class)
     }
 
     /// Every name, offered or only callable.

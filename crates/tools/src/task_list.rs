@@ -6,6 +6,7 @@ mod store;
 mod update;
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::facts::{ToolClass, ToolFacts};
 use crate::input::ToolInput;
 use crate::session_facts::SessionFacts;
 use futures_util::FutureExt;
@@ -18,14 +19,24 @@ use std::collections::BTreeMap;
 use std::io;
 use store::{ListedTask, ListedTaskStatus, TaskListStore};
 
-static CREATE: ToolSpec =
-    ToolSpec::of("TaskCreate", include_str!("task_list/create.md"), include_str!("task_list/create.schema.json"));
+const FACTS: ToolFacts = ToolFacts::of(ToolClass::TaskList);
+
+static CREATE: ToolSpec = ToolSpec::of(
+    "TaskCreate",
+    include_str!("task_list/create.md"),
+    include_str!("task_list/create.schema.json"),
+    FACTS,
+);
 static GET: ToolSpec =
-    ToolSpec::of("TaskGet", include_str!("task_list/get.md"), include_str!("task_list/get.schema.json"));
-static UPDATE: ToolSpec =
-    ToolSpec::of("TaskUpdate", include_str!("task_list/update.md"), include_str!("task_list/update.schema.json"));
+    ToolSpec::of("TaskGet", include_str!("task_list/get.md"), include_str!("task_list/get.schema.json"), FACTS);
+static UPDATE: ToolSpec = ToolSpec::of(
+    "TaskUpdate",
+    include_str!("task_list/update.md"),
+    include_str!("task_list/update.schema.json"),
+    FACTS,
+);
 static LIST: ToolSpec =
-    ToolSpec::of("TaskList", include_str!("task_list/list.md"), include_str!("task_list/list.schema.json"));
+    ToolSpec::of("TaskList", include_str!("task_list/list.md"), include_str!("task_list/list.schema.json"), FACTS);
 
 pub struct TaskCreateTool;
 pub struct TaskGetTool;

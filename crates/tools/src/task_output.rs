@@ -2,6 +2,7 @@
 //! says that the task still runs.
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::facts::{AgentUse, CallBounds, OutputBound, TimeBound, ToolClass, ToolFacts};
 use crate::input::ToolInput;
 use crate::shell::capture::read_end;
 use crate::tasks::{SessionTasks, TaskRecord, TaskStatus};
@@ -13,8 +14,21 @@ use std::time::Duration;
 
 pub struct TaskOutputTool;
 
+/// How long a call waits for the end of a task unless it says otherwise, and at most.
+const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_mins(10);
+
+const FACTS: ToolFacts = ToolFacts {
+    bounds: CallBounds {
+        time: TimeBound::Requested { default: DEFAULT_WAIT, max: MAX_WAIT },
+        output: OutputBound::Spilled,
+    },
+    agents: AgentUse::Never,
+    ..ToolFacts::of(ToolClass::Background)
+};
+
 static SPEC: ToolSpec =
-    ToolSpec::of("TaskOutput", include_str!("task_output.md"), include_str!("task_output.schema.json"));
+    ToolSpec::of("TaskOutput", include_str!("task_output.md"), include_str!("task_output.schema.json"), FACTS);
 
 impl Tool for TaskOutputTool {
     fn spec(&self) -> &ToolSpec {
@@ -28,9 +42,9 @@ impl Tool for TaskOutputTool {
             Some(id) if input.raw("task_id").is_none() => id,
             _ => input.string("task_id")?,
         };
-        let timeout_ms = input.opt_number("timeout")?.unwrap_or(30_000).min(600_000);
+        let timeout = input.opt_number("timeout")?.map_or(DEFAULT_WAIT, Duration::from_millis).min(MAX_WAIT);
         let block = input.opt_bool("block")?.unwrap_or(true);
-        Ok(Box::new(TaskOutputCall { id, timeout: block.then_some(Duration::from_millis(timeout_ms)) }))
+        Ok(Box::new(TaskOutputCall { id, timeout: block.then_some(timeout) }))
     }
 }
 

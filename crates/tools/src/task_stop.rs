@@ -1,6 +1,7 @@
 //! TaskStop: ends a background task and everything it started.
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::facts::{AgentUse, ToolClass, ToolFacts};
 use crate::input::ToolInput;
 use crate::task_output::unknown_task_message;
 use crate::tasks::TaskStatus;
@@ -11,7 +12,10 @@ use serde_json::value::RawValue;
 
 pub struct TaskStopTool;
 
-static SPEC: ToolSpec = ToolSpec::of("TaskStop", include_str!("task_stop.md"), include_str!("task_stop.schema.json"));
+const FACTS: ToolFacts = ToolFacts { changes: true, agents: AgentUse::Always, ..ToolFacts::of(ToolClass::Background) };
+
+static SPEC: ToolSpec =
+    ToolSpec::of("TaskStop", include_str!("task_stop.md"), include_str!("task_stop.schema.json"), FACTS);
 
 impl Tool for TaskStopTool {
     fn spec(&self) -> &ToolSpec {

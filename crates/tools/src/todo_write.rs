@@ -1,6 +1,7 @@
 //! TodoWrite: the model's checklist for this session. Each call replaces the whole list; a completed list is cleared.
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+use crate::facts::{AgentUse, ToolClass, ToolFacts};
 use crate::input::ToolInput;
 use crate::todo_items::TodoItem;
 use futures_util::FutureExt;
@@ -9,8 +10,10 @@ use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+const FACTS: ToolFacts = ToolFacts { agents: AgentUse::Always, ..ToolFacts::of(ToolClass::TaskList) };
+
 static SPEC: ToolSpec =
-    ToolSpec::of("TodoWrite", include_str!("todo_write.md"), include_str!("todo_write.schema.json"));
+    ToolSpec::of("TodoWrite", include_str!("todo_write.md"), include_str!("todo_write.schema.json"), FACTS);
 
 pub struct TodoWriteTool;
 

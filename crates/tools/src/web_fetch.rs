@@ -12,6 +12,7 @@ use crate::contract::{
     CallConcurrency, CallContext, InputError, SidePurpose, SideRequest, Tool, ToolCall, ToolOutcome, ToolSpec,
     Workspace,
 };
+use crate::facts::{AgentUse, CallBounds, OutputBound, TimeBound, ToolClass, ToolFacts};
 use crate::input::ToolInput;
 use crate::web_cache::{self, FetchedPage, PageBody};
 use fetch::{FetchResult, PageFetch, reason};
@@ -30,7 +31,18 @@ const FETCH_TIMEOUT: Duration = Duration::from_mins(1);
 const MODEL_TIMEOUT: Duration = Duration::from_mins(2);
 const MAX_TOKENS: u32 = 4096;
 
-static SPEC: ToolSpec = ToolSpec::of("WebFetch", include_str!("web_fetch.md"), include_str!("web_fetch.schema.json"));
+pub const NAME: &str = "WebFetch";
+
+const FACTS: ToolFacts = ToolFacts {
+    bounds: CallBounds {
+        time: TimeBound::Fixed(FETCH_TIMEOUT.saturating_add(MODEL_TIMEOUT)),
+        output: OutputBound::Spilled,
+    },
+    agents: AgentUse::Always,
+    ..ToolFacts::of(ToolClass::Web)
+};
+
+static SPEC: ToolSpec = ToolSpec::of(NAME, include_str!("web_fetch.md"), include_str!("web_fetch.schema.json"), FACTS);
 
 pub struct WebFetchTool;
 
@@ -40,7 +52,7 @@ impl Tool for WebFetchTool {
     }
 
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
-        let input = ToolInput::of("WebFetch", input)?;
+        let input = ToolInput::of(NAME, input)?;
         let url = target::read(&input.string("url")?).map_err(|why| input.refuse("url", &why))?;
         let offset = input.opt_number("offset")?.map_or(0, |n| usize::try_from(n).unwrap_or(usize::MAX));
         Ok(Box::new(WebFetchCall { url, prompt: input.string("prompt")?, offset }))

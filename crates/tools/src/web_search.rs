@@ -5,6 +5,7 @@ use crate::contract::{
     CallConcurrency, CallContext, InputError, SidePurpose, SideReply, SideRequest, Tool, ToolCall, ToolOutcome,
     ToolSpec, Workspace,
 };
+use crate::facts::{AgentUse, CallBounds, OutputBound, TimeBound, ToolClass, ToolFacts};
 use crate::input::ToolInput;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -19,8 +20,14 @@ const DEFAULT_PER_SESSION: u64 = 200;
 const MAX_TOKENS: u32 = 8192;
 const TIMEOUT: Duration = Duration::from_mins(3);
 
+const FACTS: ToolFacts = ToolFacts {
+    bounds: CallBounds { time: TimeBound::Fixed(TIMEOUT), output: OutputBound::Spilled },
+    agents: AgentUse::Always,
+    ..ToolFacts::of(ToolClass::Web)
+};
+
 static SPEC: ToolSpec =
-    ToolSpec::of("WebSearch", include_str!("web_search.md"), include_str!("web_search.schema.json"));
+    ToolSpec::of("WebSearch", include_str!("web_search.md"), include_str!("web_search.schema.json"), FACTS);
 
 fn per_session(env: &Env) -> u64 {
     env.number("CLAUDE_CODE_MAX_WEB_SEARCHES_PER_SESSION").unwrap_or(DEFAULT_PER_SESSION)

@@ -2,6 +2,7 @@
 //! file or an unread notebook is never overwritten, and models that require it must have read the file first.
 
 use crate::contract::{CallContext, InputError, PathDiscovery, Tool, ToolCall, ToolOutcome, ToolSpec};
+use crate::facts::{AgentUse, ToolClass, ToolFacts};
 use crate::file_change::{self, FileChange, FileChangeCall};
 use crate::file_work::{self, MAX_LOADED_BYTES, PathKind, original_file, structured};
 use crate::input::ToolInput;
@@ -16,7 +17,9 @@ use std::path::Path;
 
 pub struct WriteTool;
 
-static SPEC: ToolSpec = ToolSpec::of("Write", include_str!("write.md"), include_str!("write.schema.json"));
+const FACTS: ToolFacts = ToolFacts { agents: AgentUse::Always, ..ToolFacts::of(ToolClass::Edit).writes("file_path") };
+
+static SPEC: ToolSpec = ToolSpec::of("Write", include_str!("write.md"), include_str!("write.schema.json"), FACTS);
 
 impl Tool for WriteTool {
     fn spec(&self) -> &ToolSpec {

@@ -12,25 +12,23 @@ use serde_json::{Value, json};
 use sys::Env;
 use tokio::io::BufReader;
 use tokio_util::sync::CancellationToken;
+use tools::ToolClass;
 use wire::mode::PermissionMode;
 
-/// The tool names, and whether the tool changes anything.
-const SERVED_TOOLS: [(&str, bool); 9] = [
-    ("Bash", true),
-    ("Read", false),
-    ("Edit", true),
-    ("Write", true),
-    ("NotebookEdit", true),
-    ("Glob", false),
-    ("Grep", false),
-    ("TaskOutput", false),
-    ("TaskStop", true),
-];
+/// What is offered, in this order.
+const SERVED: [ToolClass; 5] =
+    [ToolClass::Shell, ToolClass::Read, ToolClass::Edit, ToolClass::Search, ToolClass::Background];
+
+fn served_names() -> Vec<String> {
+    let table = tools::builtin::table();
+    let of = |class| table.iter().filter(move |row| row.is_offered && row.tool.spec().facts.class == class);
+    SERVED.into_iter().flat_map(of).map(|row| row.tool.spec().name.to_string()).collect()
+}
 
 pub(super) fn run(words: &McpArgs, env: &Env) -> Result<(String, u8), String> {
     words.none("mcp serve")?;
     let cwd = sys::launch::cwd(env).map_err(error_text)?;
-    let names: Vec<String> = SERVED_TOOLS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let names = served_names();
     let options = SessionOptions {
         tools: Some(names.clone()),
         // The client has already asked; deny rules still win.
@@ -47,7 +45,7 @@ pub(super) fn run(words: &McpArgs, env: &Env) -> Result<(String, u8), String> {
 }
 
 async fn serve(boot: StartRequest) -> Result<(), String> {
-    let (bench, notices) = ToolSession::open(boot).map_err(|error| error.message)?;
+    let (bench, notices) = ToolSession::open(boot).map_err(|error| error.to_string())?;
     for notice in &notices {
         headless::print_to_stderr(notice);
     }
@@ -69,16 +67,16 @@ struct ServedTools {
 
 impl ToolProvider for ServedTools {
     fn offers(&self) -> Vec<OfferedTool> {
-        let offer = |(name, changes): &(&str, bool)| {
-            let spec = self.bench.spec(name)?;
+        let offer = |name: String| {
+            let spec = self.bench.spec(&name)?;
             Some(OfferedTool {
-                name: (*name).to_owned(),
+                name,
                 description: spec.description.to_string(),
                 schema: serde_json::from_str(&spec.schema).ok()?,
-                read_only: !changes,
+                read_only: !spec.facts.changes,
             })
         };
-        SERVED_TOOLS.iter().filter_map(offer).collect()
+        served_names().into_iter().filter_map(offer).collect()
     }
 
     fn call<'a>(

@@ -1,16 +1,15 @@
 //! Builds the session of an agent (history, transcript, tools, rules, read state) from the template that all agents
 //! of a session share. Writes nothing and sends nothing.
 
-use super::{AgentTool, SendMessage, send_message, tool};
+use super::{AgentTool, SendMessage, tool};
 use crate::agents::AgentTemplate;
 use crate::agents::{AgentRefusal, AgentSpawner, AgentTable, builtin, toolset};
-use crate::calls::interact;
 use crate::control::{ModeChoice, SessionControl};
 use crate::session::{
     LiveSession, RulesParts, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules, SessionTooling,
     StartState,
 };
-use crate::skill_tool::{self, SkillTool};
+use crate::skill_tool::SkillTool;
 use crate::view::SessionView;
 use crate::worktree_tools::{EnterWorktree, ExitWorktree};
 use config::agents::{AgentDefinition, AgentMemory};
@@ -42,7 +41,7 @@ use store::Transcript;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tools::state::{SessionFacts, ToolState};
-use tools::{ToolRegistry, Workspace};
+use tools::{ToolClass, ToolRegistry, Workspace};
 use wire::entry::EntryTail;
 use wire::mode::PermissionMode;
 use wire::sdk::AgentStamp;
@@ -134,7 +133,7 @@ pub(super) fn build(
     let lore = teaching.build(told);
     let mut registry = registry(&names, &own, &policy, &lore);
     if matches!(live.permission_channel, PermissionChannel::Host(_)) {
-        registry.offer(interact::EXIT);
+        registry.offer(|class| class == ToolClass::PlanExit);
     }
     let registry = Arc::new(registry);
     let identity = Arc::new(RequestIdentity {
@@ -226,7 +225,7 @@ fn tool_names(
         return Ok(kit.tools.iter().cloned().collect());
     }
     let base = session_parts::mcp::with_server_tools(&kit.tools, &kit.servers, &sheet.definition);
-    toolset::select_tools(&base, &sheet.definition, shape)
+    Ok(toolset::select_tools(&base, &sheet.definition, shape)?)
 }
 
 /// The session's hooks and those of the definition; a `Stop` hook of the definition becomes `SubagentStop`.
@@ -260,13 +259,13 @@ fn session_hooks(
 
 fn registry(names: &BTreeSet<String>, own: &Arc<AgentSpawner>, policy: &Policy, lore: &SessionSkills) -> ToolRegistry {
     let mut registry = ToolRegistry::new(|name| names.contains(name) && !policy.removes(name));
-    if names.contains(skill_tool::NAME) && !policy.removes(skill_tool::NAME) {
+    if names.contains(SkillTool::NAME) && !policy.removes(SkillTool::NAME) {
         registry.add(Arc::new(SkillTool::new(lore)));
     }
-    if names.contains(tool::NAME) {
+    if names.contains(AgentTool::NAME) {
         registry.add(Arc::new(AgentTool::new(Arc::clone(own), policy, tool::AgentTypes::All)));
     }
-    if names.contains(send_message::NAME) {
+    if names.contains(SendMessage::NAME) {
         registry.add(Arc::new(SendMessage::new(Arc::clone(own))));
     }
     if names.contains(EnterWorktree::NAME) && !policy.removes(EnterWorktree::NAME) {

@@ -4,15 +4,16 @@
 use super::build::{AgentPurpose, AgentSpec};
 use super::tool::{self, AdmissionResult, AgentCandidate};
 use crate::agents::{AgentRefusal, AgentSpawner, SlotCheck};
+use crate::tool_facts::tool_facts;
 use crate::view::SessionView;
 use config::agents::{AgentDefinition, AgentPrompt};
 use config::roots::DefinitionScope;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
+use tools::ToolClass;
 use wire::mode::PermissionMode;
 
 const JUDGE_NAME: &str = "hook-agent";
-const TOOLS: [&str; 3] = ["Read", "Glob", "Grep"];
 const MAX_TURNS: u32 = 50;
 
 /// The agent's answer to `task`. Dropping the future ends the agent. Boxed, because a turn can contain a judge and a
@@ -42,7 +43,8 @@ pub(super) fn judge(
 fn judge_spec(spawner: &AgentSpawner, model: Option<String>, live: &SessionView) -> AgentSpec {
     let kit = &spawner.agents.template();
     let id = store::agents::new_id();
-    let tools = TOOLS.iter().filter(|name| kit.tools.iter().any(|known| known == *name));
+    let reads = |name: &&str| matches!(tool_facts(name).class, ToolClass::Read | ToolClass::Search);
+    let tools = kit.tools.iter().map(String::as_str).filter(reads);
     let definition = AgentDefinition {
         tools: Some(tools.map(|name| (*name).to_owned()).collect()),
         max_turns: Some(MAX_TURNS),

@@ -3,7 +3,7 @@
 
 use super::build::{AgentSession, AgentSpec};
 use super::report;
-use crate::agents::{AgentSlot, AgentTable, builtin};
+use crate::agents::{AgentRefusal, AgentSlot, AgentTable, builtin};
 use crate::decide::EndReason;
 use crate::session::LiveSession;
 use crate::session::tasks::send_event;
@@ -155,11 +155,11 @@ impl AgentRun {
     }
 
     /// Runs the agent for a hook and returns its last text. No end is sent and no sidecar is written.
-    pub(super) async fn answer(mut self: Box<Self>, content: Box<RawValue>) -> Result<String, String> {
+    pub(super) async fn answer(mut self: Box<Self>, content: Box<RawValue>) -> Result<String, AgentRefusal> {
         let ended = self.run_turns(Prompt::new(content)).await;
         self.shut_down().await;
         let verdict = report::judge(&ended, self.spec.definition.max_turns);
-        if verdict.is_error || ended.text.trim().is_empty() { Err(verdict.report) } else { Ok(ended.text) }
+        if verdict.is_error || ended.text.trim().is_empty() { Err(verdict.report.into()) } else { Ok(ended.text) }
     }
 
     /// Runs turns until no message is queued and no background agent it started is unfinished or unreported.

@@ -15,19 +15,27 @@ use session_parts::worktree::{Worktree, WorktreeHolder};
 use std::sync::Arc;
 use store::agents::StoredAgent;
 use store::resume::LoadOptions;
+use tools::facts::{AgentUse, ToolClass, ToolFacts};
 use tools::input::ToolInput;
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use wire::mode::PermissionMode;
 
-pub(super) const NAME: &str = "SendMessage";
-
-static SPEC: ToolSpec = ToolSpec::of(NAME, include_str!("send_message.md"), include_str!("send_message.schema.json"));
+static SPEC: ToolSpec = ToolSpec::of(
+    SendMessage::NAME,
+    include_str!("send_message.md"),
+    include_str!("send_message.schema.json"),
+    SendMessage::FACTS,
+);
 
 pub(crate) struct SendMessage {
     spawner: Arc<AgentSpawner>,
 }
 
 impl SendMessage {
+    pub(crate) const NAME: &'static str = "SendMessage";
+    pub(crate) const FACTS: ToolFacts =
+        ToolFacts { agents: AgentUse::Always, reads_session: true, ..ToolFacts::of(ToolClass::Message) };
+
     pub(crate) fn new(spawner: Arc<AgentSpawner>) -> Self {
         Self { spawner }
     }
@@ -38,12 +46,8 @@ impl Tool for SendMessage {
         &SPEC
     }
 
-    fn reads_session(&self) -> bool {
-        true
-    }
-
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
-        let input = ToolInput::of(NAME, input)?;
+        let input = ToolInput::of(Self::NAME, input)?;
         let (to, message) = (input.string("to")?, input.string("message")?);
         Ok(Box::new(SendMessageCall { to, message, spawner: Arc::clone(&self.spawner) }))
     }
@@ -114,7 +118,8 @@ impl SendMessageCall {
                     "The name '{}' has been given to several agents. Send the message to an id: {}",
                     self.to,
                     list.join(", ")
-                ))
+                )
+                .into())
             }
         }
     }
@@ -125,8 +130,8 @@ impl SendMessageCall {
             all.into_iter().filter(|s| s.id == id || s.sidecar.name.as_deref() == Some(id)).collect();
         match (named.pop(), named.is_empty()) {
             (Some(stored), true) => Ok(stored),
-            (Some(_), false) => Err(format!("The name '{id}' has been given to several agents; use an id.")),
-            (None, _) => Err(format!("There is no agent '{id}' in this session.")),
+            (Some(_), false) => Err(format!("The name '{id}' has been given to several agents; use an id.").into()),
+            (None, _) => Err(format!("There is no agent '{id}' in this session.").into()),
         }
     }
 
@@ -134,14 +139,14 @@ impl SendMessageCall {
         let spawner = &self.spawner;
         let StoredAgent { id, mut sidecar, transcript } = self.stored(id)?;
         if sidecar.stopped_by_user {
-            return Err(format!("Agent {id} was stopped by the user and goes on only when the user says so."));
+            return Err(format!("Agent {id} was stopped by the user and goes on only when the user says so.").into());
         }
         let definition = spawner
             .agents
             .find(&sidecar.agent_type)
             .ok_or_else(|| spawner.agents.unknown_type_message(&sidecar.agent_type))?;
         if !tool::is_continuable(&definition) {
-            return Err(format!("Agents of type {} answer once and cannot be continued.", definition.name));
+            return Err(format!("Agents of type {} answer once and cannot be continued.", definition.name).into());
         }
         let live = SessionView::clone(&*SessionView::of(cx)?);
         let options = LoadOptions { sidechain: true, ..LoadOptions::default() };

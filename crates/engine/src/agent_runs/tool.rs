@@ -18,12 +18,12 @@ use std::fmt::Write;
 use std::sync::Arc;
 use store::agents::Sidecar;
 use tokio_util::sync::CancellationToken;
+use tools::facts::{AgentUse, ToolClass, ToolFacts};
 use tools::input::ToolInput;
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use wire::mode::PermissionMode;
 use wire::settings::RuleText;
 
-pub(super) const NAME: &str = "Agent";
 const DESCRIPTION: &str = include_str!("agent.md");
 const SCHEMA: &str = include_str!("agent.schema.json");
 
@@ -46,7 +46,7 @@ impl AgentTypes {
         let entries = definition.and_then(|definition| definition.tools.as_deref()).unwrap_or_default();
         let lists = entries.iter().filter_map(|entry| {
             let (tool, types) = entry.trim().split_once('(')?;
-            (wire::names::canonical(tool.trim()) == NAME).then(|| types.trim_end_matches(')'))
+            (wire::names::canonical(tool.trim()) == AgentTool::NAME).then(|| types.trim_end_matches(')'))
         });
         let names: Vec<String> = lists
             .flat_map(|list| list.split(','))
@@ -65,16 +65,25 @@ impl AgentTypes {
 }
 
 impl AgentTool {
+    pub(crate) const NAME: &'static str = "Agent";
+    pub(crate) const FACTS: ToolFacts =
+        ToolFacts { agents: AgentUse::Nested, reads_session: true, ..ToolFacts::of(ToolClass::Agent) };
+
     /// Types that the rules deny are not listed.
     pub(crate) fn new(spawner: Arc<AgentSpawner>, policy: &Policy, types: AgentTypes) -> Self {
         let mut description = DESCRIPTION.trim_end().to_owned();
         // Most policies do not mention agents: then no type needs a decision.
-        let judged = policy.names(NAME);
+        let judged = policy.names(Self::NAME);
         let offered = |name: &str| types.permit(name) && (!judged || is_allowed(policy, name));
         for definition in spawner.agents.all().iter().filter(|definition| offered(&definition.name)) {
             write!(description, "\n- {}: {}", definition.name, definition.description).ok();
         }
-        let spec = ToolSpec { name: NAME.into(), description: description.into(), schema: SCHEMA.trim_end().into() };
+        let spec = ToolSpec {
+            name: Self::NAME.into(),
+            description: description.into(),
+            schema: SCHEMA.trim_end().into(),
+            facts: Self::FACTS,
+        };
         Self { spec, spawner, types }
     }
 }
@@ -82,7 +91,7 @@ impl AgentTool {
 /// Whether the rules allow agents of this type to start.
 fn is_allowed(policy: &Policy, agent_type: &str) -> bool {
     let input = json!({"subagent_type": agent_type}).to_string();
-    let request = PermissionQuery::new(NAME, &[Access::Harmless]).with_input(&input);
+    let request = PermissionQuery::new(AgentTool::NAME, &[Access::Harmless]).with_input(&input);
     !matches!(policy.decide(&request, &PathFacts::default()), PermissionDecision::Deny(_))
 }
 
@@ -91,12 +100,8 @@ impl Tool for AgentTool {
         &self.spec
     }
 
-    fn reads_session(&self) -> bool {
-        true
-    }
-
     fn parse(&self, input: &RawValue) -> Result<Box<dyn ToolCall>, InputError> {
-        let input = ToolInput::of(NAME, input)?;
+        let input = ToolInput::of(Self::NAME, input)?;
         if input.opt_string("isolation")?.is_some_and(|isolation| isolation == "remote") {
             return Err(input.refuse("isolation", "there are no hosted sessions; use worktree or leave it out"));
         }
@@ -144,7 +149,7 @@ pub(super) fn run_forked_skill(
 ) -> BoxFuture<'static, Result<ToolOutcome, AgentRefusal>> {
     let agent_type = fork.agent_type.as_deref().unwrap_or(DEFAULT_TYPE);
     let refused = if !is_allowed(policy, agent_type) {
-        Some(format!("The rules do not allow agents of the type {agent_type}."))
+        Some(AgentRefusal::from(format!("The rules do not allow agents of the type {agent_type}.")))
     } else if spawner.depth >= spawner.agents.limits.depth {
         Some(spawner.too_deep())
     } else {
@@ -254,12 +259,14 @@ impl AgentCall {
         if let AgentTypes::Listed(names) = &self.types
             && !self.types.permit(named)
         {
-            return Err(format!("Agent type '{named}' may not be started here. Allowed are: {}", names.join(", ")));
+            return Err(
+                format!("Agent type '{named}' may not be started here. Allowed are: {}", names.join(", ")).into()
+            );
         }
         match &self.agent_type {
             Some(name) if name == builtin::FORK => self.spawner.fork_definition(),
             Some(name) => agents.find(name).ok_or_else(|| agents.unknown_type_message(name)),
-            None => agents.find(DEFAULT_TYPE).ok_or_else(|| "subagent_type is required".to_owned()),
+            None => agents.find(DEFAULT_TYPE).ok_or_else(|| "subagent_type is required".into()),
         }
     }
 

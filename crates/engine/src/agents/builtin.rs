@@ -1,15 +1,15 @@
 //! The built-in agent types. A declared type of the same name replaces one.
 
+use crate::tool_facts;
 use config::agents::{AgentDefinition, AgentPrompt};
 use config::roots::DefinitionScope;
 use sys::Env;
+use tools::ToolClass;
 
 /// Types whose agents answer once and cannot be continued.
 const ONE_SHOT: [&str; 3] = ["Explore", "Plan", FORK];
 /// A copy of the session with its whole conversation.
 pub(crate) const FORK: &str = "fork";
-/// Tools that read-only types do not have.
-const WRITE_TOOLS: [&str; 4] = ["Edit", "Write", "NotebookEdit", "Agent"];
 
 pub(super) fn all(env: &Env) -> Vec<AgentDefinition> {
     if env.is_on("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS") {
@@ -66,7 +66,8 @@ fn general() -> AgentDefinition {
 }
 
 fn read_only(definition: AgentDefinition) -> AgentDefinition {
-    let disallowed_tools = WRITE_TOOLS.iter().map(|name| (*name).to_owned()).collect();
+    let changes = |name: &&str| matches!(tool_facts::tool_facts(name).class, ToolClass::Edit | ToolClass::Agent);
+    let disallowed_tools = tool_facts::names().filter(changes).map(str::to_owned).collect();
     AgentDefinition { disallowed_tools, omit_claude_md: true, ..definition }
 }
 

@@ -1,51 +1,12 @@
 //! Selects the tools of an agent: the session's tools, minus those no agent may have, minus those its definition
 //! disallows; of the rest, those its definition lists.
 
+use crate::tool_facts::tool_facts;
 use config::agents::AgentDefinition;
 use session_parts::mcp::agents::covers;
 use std::collections::BTreeSet;
+use tools::facts::AgentUse;
 use wire::mode::PermissionMode;
-
-/// Tools that need the person at the terminal or the main thread.
-const NEVER_ALLOWED: [&str; 8] = [
-    "AskUserQuestion",
-    "EndConversation",
-    "EnterPlanMode",
-    "ExitPlanMode",
-    "ScheduleWakeup",
-    "TaskOutput",
-    "WaitForMcpServers",
-    "Workflow",
-];
-
-/// Tools that a background agent may have, in addition to MCP tools.
-const BACKGROUND_TOOLS: [&str; 22] = [
-    "Agent",
-    "Artifact",
-    "Bash",
-    "Edit",
-    "EnterWorktree",
-    "ExitPlanMode",
-    "ExitWorktree",
-    "Glob",
-    "Grep",
-    "Monitor",
-    "MultiEdit",
-    "NotebookEdit",
-    "PowerShell",
-    "Read",
-    "SendMessage",
-    "Skill",
-    "TaskStop",
-    "TodoWrite",
-    "ToolSearch",
-    "WebFetch",
-    "WebSearch",
-    "Write",
-];
-
-/// Tools that an agent with notes needs.
-const NOTES_TOOLS: [&str; 3] = ["Read", "Write", "Edit"];
 
 /// The facts about an agent that its tools depend on.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +38,7 @@ pub(crate) fn select_tools(
         ));
     }
     if definition.memory.is_some() {
-        chosen.extend(left.iter().copied().filter(|name| NOTES_TOOLS.contains(name)));
+        chosen.extend(left.iter().copied().filter(|name| keeps_notes(name)));
     }
     Ok(to_owned_set(chosen))
 }
@@ -86,15 +47,19 @@ fn to_owned_set(names: BTreeSet<&str>) -> BTreeSet<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
+/// Whether an agent with notes needs the tool: it reads or writes text files.
+fn keeps_notes(name: &str) -> bool {
+    tool_facts(name).file.is_some_and(|file| file.name == "file_path")
+}
+
 fn may_have(name: &str, shape: ToolsetContext) -> bool {
-    let plan = name == "ExitPlanMode" && shape.mode == PermissionMode::Plan;
-    if NEVER_ALLOWED.contains(&name) && !plan {
-        return false;
+    match tool_facts(name).agents {
+        AgentUse::Never => false,
+        AgentUse::InPlanMode => shape.mode == PermissionMode::Plan,
+        AgentUse::Foreground => !shape.background,
+        AgentUse::Nested => shape.may_nest,
+        AgentUse::Always => true,
     }
-    if name == "Agent" && !shape.may_nest {
-        return false;
-    }
-    !shape.background || name.starts_with("mcp__") || BACKGROUND_TOOLS.contains(&name)
 }
 
 /// Whether the definition of the main thread allows the tool.

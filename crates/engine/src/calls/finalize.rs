@@ -11,6 +11,7 @@ use session_parts::transcript_writer::ResultLine;
 use std::sync::Arc;
 use store::StoreError;
 use tools::ToolOutcome;
+use tools::facts::{OutputBound, ToolClass};
 use wire::block::{ContentBlock, MessageContent, tool_result};
 use wire::entry::{CallMarks, RecordedDecision};
 use wire::sdk::{ReportedDecision, SdkMessage, ToolResultMeta, UserMessage};
@@ -25,7 +26,7 @@ pub(super) async fn deliver(
     report.output_rejected |= outcome.is_error && used.name == structured::NAME;
     let content = bound(clean(outcome.content), used, io);
     let structured = outcome.structured.unwrap_or_else(|| failure(&content));
-    if !outcome.is_error && matches!(wire::names::canonical(&used.name), "Edit" | "MultiEdit" | "Write") {
+    if !outcome.is_error && io.tooling.facts(&used.name).class == ToolClass::Edit {
         io.output.ledger.count_lines(&structured);
     }
     let Ok(block) = tool_result(&used.id, &content, outcome.is_error) else {
@@ -92,14 +93,10 @@ fn clean(content: MessageContent) -> MessageContent {
     }
 }
 
-/// The tool Read limits and pages its output itself; a spilled copy would only be read again.
-const PAGES_ITSELF: &str = "Read";
-
 /// Moves a text that is too long for the context to a file; the model receives the beginning and the path.
 fn bound(content: MessageContent, used: &ToolUse, io: &SessionIo) -> MessageContent {
     let MessageContent::Text(text) = content else { return content };
-    // MCP results were already limited to the maximum of their tool.
-    if wire::names::canonical(&used.name) == PAGES_ITSELF || used.name.starts_with("mcp__") {
+    if io.tooling.facts(&used.name).bounds.output == OutputBound::Limited {
         return MessageContent::Text(text);
     }
     match tools::spill::spill_if_large(&io.tooling.state.facts.session_dir, &text) {

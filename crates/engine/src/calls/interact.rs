@@ -3,18 +3,15 @@
 //! cannot answer its own questions.
 
 use crate::session::SessionIo;
+use crate::tool_facts::tool_facts;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use session_parts::permission_prompt::PermissionChannel;
 use session_parts::tool_use::ToolUse;
-use tools::ToolOutcome;
 use tools::ask_user_question::ANSWER_FIELDS;
+use tools::{ToolClass, ToolOutcome};
 use wire::control::PermissionUpdate;
 use wire::mode::PermissionMode;
-
-pub(super) const QUESTION: &str = "AskUserQuestion";
-pub(crate) const ENTER: &str = "EnterPlanMode";
-pub(crate) const EXIT: &str = "ExitPlanMode";
 
 /// Who wrote an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +28,12 @@ pub(super) fn complete_input(
     author: InputAuthor,
     io: &SessionIo,
 ) -> Option<Box<RawValue>> {
-    let name = wire::names::canonical(name);
-    if name != EXIT && (name != QUESTION || author == InputAuthor::Person) {
+    let class = io.tooling.facts(name).class;
+    if class != ToolClass::PlanExit && (class != ToolClass::Question || author == InputAuthor::Person) {
         return None;
     }
     let mut fields: Map<String, Value> = serde_json::from_str(input.get()).ok()?;
-    if name == QUESTION {
+    if class == ToolClass::Question {
         let before = fields.len();
         fields.retain(|field, _| !ANSWER_FIELDS.contains(&field.as_str()));
         return (fields.len() < before).then(|| wire::raw::to_raw(&fields).ok()).flatten();
@@ -54,17 +51,18 @@ pub(super) fn complete_input(
 
 /// The refusal of a call that is not possible in the current mode; `None` when it is possible.
 pub(super) fn refuse_in_mode(used: &ToolUse, io: &SessionIo) -> Option<ToolOutcome> {
-    let name = wire::names::canonical(&used.name);
     let planning = io.rules.mode() == PermissionMode::Plan;
-    let refusal = match name {
-        ENTER if planning => "Plan mode is already on.".into(),
-        ENTER if matches!(io.rules.permission_channel, PermissionChannel::Nobody | PermissionChannel::Tool(_)) => {
+    let refusal = match io.tooling.facts(&used.name).class {
+        ToolClass::PlanEntry if planning => "Plan mode is already on.".into(),
+        ToolClass::PlanEntry
+            if matches!(io.rules.permission_channel, PermissionChannel::Nobody | PermissionChannel::Tool(_)) =>
+        {
             "Plan mode cannot be entered here: nobody could approve the plan. Go on without it.".into()
         }
-        EXIT if !planning => {
+        ToolClass::PlanExit if !planning => {
             "ExitPlanMode is for plan mode, which is not on. If your plan was approved before, carry it out.".into()
         }
-        EXIT if !has_plan(&used.input) => {
+        ToolClass::PlanExit if !has_plan(&used.input) => {
             format!(
                 "There is no plan yet. Write it to {} first, then call ExitPlanMode.",
                 io.knowledge.plan.file.display()
@@ -86,20 +84,20 @@ fn field(input: &RawValue, name: &str) -> Option<Value> {
 
 /// Whether a hook that allows the call with this input has answered on behalf of the person.
 pub(super) fn answers_for_person(used: &ToolUse, input: &RawValue) -> bool {
-    match wire::names::canonical(&used.name) {
-        QUESTION => {
+    match tool_facts(&used.name).class {
+        ToolClass::Question => {
             field(input, "answers").is_some_and(|answers| answers.is_object()) || field(input, "response").is_some()
         }
-        EXIT => true,
+        ToolClass::PlanExit => true,
         _ => false,
     }
 }
 
 /// Switches the mode for an admitted EnterPlanMode or ExitPlanMode call.
 pub(super) async fn apply_mode(used: &ToolUse, input: &RawValue, io: &mut SessionIo) {
-    match wire::names::canonical(&used.name) {
-        ENTER => io.set_mode(PermissionMode::Plan).await,
-        EXIT => {
+    match io.tooling.facts(&used.name).class {
+        ToolClass::PlanEntry => io.set_mode(PermissionMode::Plan).await,
+        ToolClass::PlanExit => {
             // The result of the call tells the model that plan mode has ended.
             io.knowledge.plan.reset_announced();
             if io.rules.mode() == PermissionMode::Plan {

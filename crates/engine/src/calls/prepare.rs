@@ -18,6 +18,7 @@ use session_parts::tool_use::ToolUse;
 use std::fmt::Write;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+use tools::facts::ToolConfinement;
 use tools::masked_calls;
 use tools::sandbox::CommandSandbox;
 use tools::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolOutcome, Workspace};
@@ -113,7 +114,7 @@ fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn Tool
     let Some(tool) = io.tooling.registry.find(&used.name) else {
         return Err(ToolOutcome::invalid(format!("No such tool available: {}", used.name)));
     };
-    if let Some(refused) = masked_calls::refusal(&io.tooling.state.masking, wire::names::canonical(&used.name), input) {
+    if let Some(refused) = masked_calls::refusal(&io.tooling.state.masking, &tool.spec().facts, input) {
         return Err(refused);
     }
     tool.parse(input).map_err(|e| ToolOutcome::invalid(e.to_string()))
@@ -224,7 +225,7 @@ async fn check_first(
     if reads.is_empty() {
         return Ok(draft);
     }
-    let request = PermissionQuery::new("Read", &reads);
+    let request = PermissionQuery::reading(&reads);
     let seen = session_parts::facts::gather(io.rules.policy(), &request, &workspace.cwd);
     if !matches!(io.rules.policy().decide(&request, &seen), PermissionDecision::Allow(_)) {
         return Ok(draft);
@@ -328,11 +329,10 @@ async fn confine(
 ) -> std::io::Result<(CommandConfinement, Option<Arc<CommandSandbox>>)> {
     let outside = (CommandConfinement::Not, None);
     let Some(confinement) = &io.rules.watch.sandbox else { return Ok(outside) };
-    match wire::names::canonical(&used.name) {
-        "Bash" => {}
-        // The commands of a skill must be allowed as if unconfined, but they run in the sandbox.
-        "Skill" => return Ok((CommandConfinement::Not, session_sandbox(io).await?)),
-        _ => return Ok(outside),
+    match io.tooling.facts(&used.name).confinement {
+        ToolConfinement::Command => {}
+        ToolConfinement::LoadedCommands => return Ok((CommandConfinement::Not, session_sandbox(io).await?)),
+        ToolConfinement::None => return Ok(outside),
     }
     let Some((command, escaping)) = sandbox::bash_input(input.get()) else { return Ok(outside) };
     match confinement.placement(&command, escaping) {

@@ -119,7 +119,7 @@ fn rule_covers(rule: &RuleText, dir: &Path, io: &SessionIo) -> bool {
     [dir.to_path_buf(), dir.join("x")].into_iter().any(|path| {
         let accesses = [Access::ReadPath(path.clone())];
         let facts = PathFacts::gather(dir.to_path_buf(), vec![path], Path::to_path_buf);
-        let decision = policy.decide(&PermissionQuery::new("Read", &accesses), &facts);
+        let decision = policy.decide(&PermissionQuery::reading(&accesses), &facts);
         matches!(decision, PermissionDecision::Allow(DecisionReason::Rule { .. }))
     })
 }

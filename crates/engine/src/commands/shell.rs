@@ -13,7 +13,7 @@ use session_parts::command::{Prompt, ShellOutputUse};
 use session_parts::messages::plain_text;
 use store::live_sessions::LiveStatus;
 use tokio_util::sync::CancellationToken;
-use tools::ToolOutcome;
+use tools::{ToolClass, ToolOutcome};
 use wire::sdk::SystemBody;
 
 pub(super) async fn run(session: &mut LiveSession, prompt: Prompt, then: ShellOutputUse) {
@@ -51,7 +51,7 @@ async fn execute(session: &mut LiveSession, command: &str, token: &CancellationT
         Err(error) => return Some(ToolOutcome::failed(format!("The command could not be set up: {error}"))),
     };
     let Ok(input) = wire::raw::to_raw(&json!({ "command": command })) else { return None };
-    let call = match session.io.tooling.registry.find("Bash").map(|tool| tool.parse(&input)) {
+    let call = match session.io.tooling.registry.of_class(ToolClass::Shell).map(|tool| tool.parse(&input)) {
         Some(Ok(call)) => call,
         Some(Err(error)) => return Some(ToolOutcome::failed(error.to_string())),
         None => return Some(ToolOutcome::failed("There is no shell in this session.")),

@@ -90,7 +90,7 @@ fn may_read(policy: &Policy, cwd: &Path, named: &str) -> Result<PathBuf, Request
     let path = cwd.join(named);
     let accesses = [Access::ReadPath(path.clone())];
     let input = json!({"file_path": path}).to_string();
-    let request = PermissionQuery::new("Read", &accesses).with_input(&input);
+    let request = PermissionQuery::reading(&accesses).with_input(&input);
     let facts = session_parts::facts::gather(policy, &request, cwd);
     match policy.decide(&request, &facts) {
         // The path that was decided about is the one that is opened.

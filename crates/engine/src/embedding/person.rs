@@ -6,9 +6,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use wire::control::{CanUseTool, PermissionVerdict};
 
-/// The tool with which the model asks the person.
-pub(super) const TOOL: &str = "AskUserQuestion";
-
 /// A call that needs permission.
 #[derive(Clone, Debug)]
 pub struct PermissionCall {

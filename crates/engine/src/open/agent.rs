@@ -2,7 +2,9 @@
 
 use super::SessionAssembly;
 use super::conversation::ConversationChoice;
+use crate::agent_runs::{AgentTool, SendMessage};
 use crate::agents::AgentTemplate;
+use crate::worktree_tools::{EnterWorktree, ExitWorktree};
 use config::agents::{AgentDefinition, AgentDefinitions};
 use config::roots::DefinitionRoots;
 use config::{MemoryFile, MemoryScope, ProjectConfig, SettingsSelection};
@@ -11,9 +13,10 @@ use serde::Deserialize;
 use session_parts::host::ForwardMode;
 use session_parts::host::HostSender;
 use session_parts::ledger::Ledger;
-use session_parts::options::{SessionOptions, StartError};
+use session_parts::options::SessionOptions;
 use session_parts::settings_watch::SettingsWatch;
 use session_parts::skills::SkillsTemplate;
+use session_parts::start_error::{StartError, StartFailure};
 use std::path::Path;
 use std::sync::Arc;
 use sys::Env;
@@ -63,7 +66,7 @@ pub(super) fn main(
     let known =
         if names.is_empty() { "none is declared".to_owned() } else { format!("there are {}", names.join(", ")) };
     if options.agent.is_some() {
-        return Err(StartError::new(format!("Error: there is no agent \"{name}\"; {known}")));
+        return Err(StartError::of(StartFailure::Configuration, format!("there is no agent \"{name}\"; {known}")));
     }
     let notice = format!("Warning: agent \"{name}\" is gone ({known}); the session goes on without it");
     Ok(MainAgent { definition: None, notice: Some(notice) })
@@ -100,8 +103,8 @@ pub(super) fn template(
     shared: AgentTemplateParts<'_>,
 ) -> AgentTemplate {
     let options = &opening.options;
-    let moving = ["EnterWorktree", "ExitWorktree"].into_iter().filter(|_| opening.has_worktrees);
-    let own = ["Agent", "SendMessage"].into_iter().chain(moving).map(str::to_owned);
+    let moving = [EnterWorktree::NAME, ExitWorktree::NAME].into_iter().filter(|_| opening.has_worktrees);
+    let own = [AgentTool::NAME, SendMessage::NAME].into_iter().chain(moving).map(str::to_owned);
     let forward = options.forward_subagent_text || opening.env.is_on("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT");
     AgentTemplate {
         env: opening.env.clone(),

@@ -4,11 +4,11 @@
 use super::SessionAssembly;
 use model::cassette::{CassettePlayer, CassetteRecorder};
 use model::{AuthSecret, ModelError, ModelTransport};
-use session_parts::options::StartError;
+use session_parts::start_error::{StartError, StartFailure};
 use std::path::Path;
 
 pub(super) fn transport(opening: &SessionAssembly) -> Result<ModelTransport, StartError> {
-    let failed = |e: ModelError| StartError::new(format!("Error: {e}"));
+    let failed = |e: ModelError| StartError::of(StartFailure::Cassette, e);
     let file = |path: &Path| opening.cwd.join(path);
     Ok(match (&opening.options.record, &opening.options.replay) {
         (_, Some(path)) => {

@@ -12,7 +12,8 @@ use model::{EffortLevel, RequestIdentity};
 use session_parts::compaction_policy::CompactionSettings;
 use session_parts::context::{MainModel, RequestSettings};
 use session_parts::models::AllowedModels;
-use session_parts::options::{BYPASS_ROOT, SessionOptions, StartError, ThinkingOption, is_sandboxed};
+use session_parts::options::{BYPASS_ROOT, SessionOptions, ThinkingOption, is_sandboxed};
+use session_parts::start_error::{StartError, StartFailure};
 use std::sync::Arc;
 use sys::Env;
 use wire::mode::PermissionMode;
@@ -141,12 +142,13 @@ pub(super) fn mode(
         return Ok(mode);
     }
     if loaded.bypass_disabled {
-        return Err(StartError::new(
-            "Error: bypassPermissions mode is disabled by settings (permissions.disableBypassPermissionsMode)",
+        return Err(StartError::of(
+            StartFailure::BypassDisabled,
+            "bypassPermissions mode is disabled by settings (permissions.disableBypassPermissionsMode)",
         ));
     }
     if sys::is_root() && !is_sandboxed(env) {
-        return Err(StartError { message: BYPASS_ROOT.into(), reason: Some("bypass_root") });
+        return Err(StartError::new(StartFailure::BypassAsRoot, BYPASS_ROOT));
     }
     Ok(mode)
 }

@@ -1,7 +1,8 @@
 //! Which conversation a session continues, and under which id.
 
 use crate::session::{PlaceChange, StartState};
-use session_parts::options::{ForkTarget, SessionChoice, SessionOptions, StartError};
+use session_parts::options::{ForkTarget, SessionChoice, SessionOptions};
+use session_parts::start_error::{StartError, StartFailure};
 use session_parts::worktree::{self, ActiveWorktree, WorktreeReturn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -101,9 +102,8 @@ fn fresh(id: Option<String>, layout: &StoreLayout, cwd: &Path) -> Result<Convers
     if let Some(id) = &id
         && !find::id_is_free(layout, cwd, id)
     {
-        return Err(StartError::new(format!(
-            "Error: Session ID {id} is already in use. Choose another, or continue it with --resume {id}."
-        )));
+        return Err(StartError::of(StartFailure::Conversation, format!("Session ID {id} is already in use."))
+            .with_hint(format!("Choose another, or continue it with --resume {id}.")));
     }
     let session_id = id.unwrap_or_else(sys::id::uuid);
     Ok(ConversationChoice { session_id, path: None, loaded: None, is_fork: false })
@@ -133,5 +133,5 @@ fn resume(
 
 /// Errors of the store are written for the user.
 fn refusal(error: &StoreError) -> StartError {
-    StartError::new(error.to_string())
+    StartError::new(StartFailure::Conversation, error.to_string())
 }

@@ -3,15 +3,12 @@
 
 use super::{SessionAssembly, agent, main_model, mode};
 use session_parts::command::{Command, EventSenders};
-use session_parts::options::StartError;
+use session_parts::start_error::{StartError, StartFailure};
 use session_parts::structured::StructuredOutput;
 use std::collections::BTreeMap;
 use tokio::sync::mpsc;
 use wire::control::{HostRequest, InitializeRequest};
 use wire::mode::PermissionMode;
-
-/// The first command had to be `initialize` and was not.
-const NOT_FIRST: &str = "initialize_not_first";
 
 /// The first command.
 enum FirstCommand {
@@ -59,9 +56,9 @@ impl SessionAssembly {
 
     /// Applies an `initialize` request; returns any other command.
     fn take_first(&mut self, first: Option<Command>) -> Result<FirstCommand, StartError> {
-        let not_first = || StartError {
-            message: "Error: --await-initialize was given, but the first line was no initialize request".into(),
-            reason: Some(NOT_FIRST),
+        let not_first = || {
+            let message = "--await-initialize was given, but the first line was no initialize request";
+            StartError::of(StartFailure::NotInitialized, message)
         };
         let (request_id, asked) = match first {
             Some(Command::Request { id, request: HostRequest::Initialize(asked) }) => (id, *asked),
@@ -77,13 +74,14 @@ impl SessionAssembly {
 
     fn apply_initialize(&mut self, mut asked: InitializeRequest) -> Result<(), StartError> {
         if let Some(agents) = asked.agents.take() {
-            let given = config::agents::from_json(agents.get()).map_err(|e| StartError::new(format!("Error: {e}")))?;
+            let given =
+                config::agents::from_json(agents.get()).map_err(|e| StartError::of(StartFailure::Configuration, e))?;
             self.options.agents.retain(|known| !given.iter().any(|new| new.name == known.name));
             self.options.agents.extend(given);
             self.resolve_agent()?;
         }
         if let Some(schema) = asked.json_schema.take() {
-            StructuredOutput::new(&schema).map_err(|e| StartError::new(format!("Error: {e}")))?;
+            StructuredOutput::new(&schema).map_err(|e| StartError::of(StartFailure::Configuration, e))?;
             self.options.json_schema = Some(schema);
         }
         if let Some(prompt) = asked.system_prompt.take() {

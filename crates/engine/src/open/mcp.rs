@@ -11,9 +11,10 @@ use session_parts::mcp::{
     McpSessionOwner, ServerCredentials, SessionAudience, SessionServers, SessionServersParts, ToolDeferral, ToolFilter,
     background_after,
 };
-use session_parts::options::{SessionOptions, StartError};
+use session_parts::options::SessionOptions;
 use session_parts::questions::HostQuestions;
 use session_parts::settings_watch::SettingsWatch;
+use session_parts::start_error::{StartError, StartFailure};
 use std::path::Path;
 use std::sync::Arc;
 use sys::Env;
@@ -36,7 +37,7 @@ pub(super) fn declared(
         strict: options.strict_mcp_config,
         audience: if options.approves_servers { McpAudience::Person } else { McpAudience::Headless },
     };
-    config::mcp::effective(&request).map_err(|error| StartError::new(format!("Error: {error}")))
+    config::mcp::effective(&request).map_err(|error| StartError::of(StartFailure::Configuration, error))
 }
 
 impl SessionAssembly {

@@ -10,8 +10,9 @@ use config::TrustChoice;
 use session_parts::command::EventSenders;
 use session_parts::ledger::Ledger;
 use session_parts::options::selection;
-use session_parts::options::{SessionChoice, SessionOptions, StartError, StartRequest};
+use session_parts::options::{SessionChoice, SessionOptions, StartRequest};
 use session_parts::prompt_recipe::SessionOrigin;
+use session_parts::start_error::{StartError, StartFailure};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::StoreLayout;
@@ -62,7 +63,7 @@ impl SessionAssembly {
 impl LiveSession {
     /// Builds this session for `cwd`, which is resolved. Changes nothing yet.
     pub(crate) fn build_relocated(&self, cwd: &Path) -> Result<RelocatedSession, StartError> {
-        let missing = || StartError::new("This session cannot be moved.");
+        let missing = || StartError::new(StartFailure::Internal, "This session cannot be moved.");
         let origin = &self.recipe.as_ref().ok_or_else(missing)?.origin;
         let out =
             EventSenders { replies: self.control.replies().ok_or_else(missing)?, stream: self.io.output.host.stream() };
@@ -81,7 +82,7 @@ impl LiveSession {
             live: self.io.output.live_record.clone(),
         });
         let mut notices = opening.notices();
-        notices.extend(opening.missing_agent.take().map(|error| error.message));
+        notices.extend(opening.missing_agent.take().map(|error| error.to_string()));
         let trusted = opening.loaded.trusted || config::trust::activations(cwd, &opening.loaded).is_empty();
         let session = Box::new(opening.build(mpsc::channel(1).1, out)?);
         Ok(RelocatedSession { session, notices, transcript, trusted })

@@ -5,20 +5,15 @@ use crate::SessionOptions;
 use crate::agent_runs::{AgentTool, AgentTypes, SendMessage};
 use crate::agents::AgentSpawner;
 use crate::agents::toolset::of_agent;
-use crate::calls::interact;
-use crate::skill_tool::{self, SkillTool};
+use crate::skill_tool::SkillTool;
+use crate::tool_facts::{self, tool_facts};
 use crate::worktree_tools::{EnterWorktree, ExitWorktree};
 use permission::Policy;
 use session_parts::skills::SessionSkills;
 use session_parts::structured::StructuredOutput;
 use std::sync::Arc;
-use tools::ToolRegistry;
 use tools::task_list::offer::TaskListKind;
-
-/// The tools with `--bare`.
-const BARE_TOOLS: [&str; 3] = ["Bash", "Read", "Edit"];
-/// Offered only when questions can be answered.
-const INTERACTIVE_TOOLS: [&str; 3] = ["AskUserQuestion", interact::ENTER, interact::EXIT];
+use tools::{ToolClass, ToolRegistry};
 
 /// Whether a question would reach somebody.
 fn can_ask(opening: &SessionAssembly) -> bool {
@@ -39,13 +34,11 @@ pub(super) fn registry(
     let wanted =
         |name: &str| is_wanted(name, opening, lists) && of_agent(opening.agent.as_ref(), name) && !policy.removes(name);
     let mut registry = ToolRegistry::new(wanted);
-    if opening.has_skills() && wanted(skill_tool::NAME) {
+    if opening.has_skills() && wanted(SkillTool::NAME) {
         registry.add(Arc::new(SkillTool::new(lore)));
     }
     if can_ask(opening) {
-        for name in INTERACTIVE_TOOLS {
-            registry.offer(name);
-        }
+        registry.offer(ToolClass::needs_answer);
     }
     if let Some(tool) = structured {
         registry.add(tool);
@@ -61,10 +54,10 @@ pub(super) fn add_agents(
     spawner: &Arc<AgentSpawner>,
 ) {
     let wanted = |name: &str| is_extra_wanted(opening, name, policy);
-    if wanted("Agent") {
+    if wanted(AgentTool::NAME) {
         registry.add(Arc::new(AgentTool::new(Arc::clone(spawner), policy, AgentTypes::of(opening.agent.as_ref()))));
     }
-    if wanted("SendMessage") && registry.find("Agent").is_some() {
+    if wanted(SendMessage::NAME) && registry.of_class(ToolClass::Agent).is_some() {
         registry.add(Arc::new(SendMessage::new(Arc::clone(spawner))));
     }
 }
@@ -92,7 +85,7 @@ fn is_extra_wanted(opening: &SessionAssembly, name: &str, policy: &Policy) -> bo
 fn is_wanted(name: &str, opening: &SessionAssembly, lists: TaskListKind) -> bool {
     match chosen(opening) {
         Some(list) => names(list, name),
-        None if opening.options.bare => BARE_TOOLS.contains(&name),
+        None if opening.options.bare => tool_facts(name).is_basic,
         None => lists.keeps(name),
     }
 }
@@ -102,26 +95,12 @@ fn chosen(opening: &SessionAssembly) -> Option<&[String]> {
     opening.options.tools.as_deref().filter(|list| !list.iter().any(|n| n == "default"))
 }
 
-/// Built-in tools outside the table of `tools::builtin`.
-const FURTHER_TOOLS: [&str; 9] = [
-    "Agent",
-    "SendMessage",
-    skill_tool::NAME,
-    session_parts::structured::NAME,
-    EnterWorktree::NAME,
-    ExitWorktree::NAME,
-    "ToolSearch",
-    "ListMcpResourcesTool",
-    "ReadMcpResourceTool",
-];
-
 /// A line about names in `--tools` that are no built-in tool.
 pub(super) fn unknown_tools_notice(options: &SessionOptions) -> Option<String> {
     let listed = options.tools.as_deref().unwrap_or_default().iter().map(String::as_str);
     let mut unknown = listed.filter(|name| !matches!(*name, "default" | "")).peekable();
     unknown.peek()?;
-    let table = tools::builtin::all();
-    let known: Vec<&str> = table.iter().map(|tool| tool.spec().name.as_ref()).chain(FURTHER_TOOLS).collect();
+    let known: Vec<&str> = tool_facts::names().collect();
     let unknown: Vec<&str> = unknown.filter(|name| !known.contains(&wire::names::canonical(name))).collect();
     if unknown.is_empty() {
         return None;

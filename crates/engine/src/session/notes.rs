@@ -3,9 +3,9 @@
 
 use crate::session::SessionIo;
 use config::memory::{MAX_BYTES, MAX_LINES};
-use serde::Deserialize;
 use session_parts::tool_use::ToolUse;
 use tools::ToolOutcome;
+use tools::facts::FileContact;
 use wire::block::MessageContent;
 
 const INDEX: &str = "MEMORY.md";
@@ -14,18 +14,11 @@ const WARN_PERCENT: usize = 90;
 /// An index larger than this is not checked.
 const CHECKED_BYTES: usize = 64 << 20;
 
-#[derive(Deserialize)]
-struct FilePathInput {
-    file_path: String,
-}
-
 /// After a call: checks whether the index is within its limits.
 pub(crate) fn check(used: &ToolUse, outcome: &mut ToolOutcome, io: &SessionIo) {
-    if outcome.is_error || !matches!(wire::names::canonical(&used.name), "Write" | "Edit" | "MultiEdit") {
-        return;
-    }
-    let Ok(named) = serde_json::from_str::<FilePathInput>(used.input.get()) else { return };
-    let path = io.workspace().absolute(&named.file_path);
+    let written = io.tooling.facts(&used.name).file.filter(|file| file.contact == FileContact::Write);
+    let Some(named) = written.filter(|_| !outcome.is_error).and_then(|file| file.path_in(&used.input)) else { return };
+    let path = io.workspace().absolute(&named);
     let in_notes = path.parent().is_some_and(|dir| io.rules.watch.place.notes.iter().any(|notes| notes == dir));
     if !in_notes || path.file_name().is_none_or(|name| name != INDEX) {
         return;

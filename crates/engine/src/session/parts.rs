@@ -1,6 +1,7 @@
 //! The parts of a session that phases act on. A phase names the parts it needs.
 
 use crate::agents::AgentSpawner;
+use crate::tool_facts::tool_facts;
 use crate::view::SessionView;
 use permission::Policy;
 use session_parts::grants::{BypassAvailability, ModeOwner};
@@ -24,7 +25,7 @@ use store::live_sessions::LiveRecord;
 use sys::Env;
 use tokio::sync::watch;
 use tools::state::ToolState;
-use tools::{ToolRegistry, Workspace};
+use tools::{ToolFacts, ToolRegistry, Workspace};
 use wire::mode::PermissionMode;
 use wire::sdk::PermissionDenial;
 
@@ -67,6 +68,13 @@ pub(crate) struct SessionRules {
     pub permission_channel: PermissionChannel,
     /// Calls that were denied in this turn.
     pub denials: Vec<PermissionDenial>,
+}
+
+impl SessionTooling {
+    /// The facts of a tool, by its current or an older name.
+    pub(crate) fn facts(&self, name: &str) -> ToolFacts {
+        self.registry.find(name).map_or_else(|| tool_facts(name), |tool| tool.spec().facts)
+    }
 }
 
 /// The parameters of `SessionRules::new`.

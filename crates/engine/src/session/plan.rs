@@ -6,6 +6,7 @@ use session_parts::messages::Attachment;
 use session_parts::plan::texts;
 use session_parts::prompts;
 use store::StoreError;
+use tools::ToolClass;
 use wire::mode::PermissionMode;
 
 impl LiveSession {
@@ -43,7 +44,7 @@ fn attachment(due: PlanReminder, io: &SessionIo) -> Option<Attachment> {
     let file = io.knowledge.plan.file.display().to_string();
     let exists = io.knowledge.plan.file.is_file();
     let is_agent = io.output.host.agent_id().is_some();
-    let may_exit = io.tooling.registry.specs().any(|spec| spec.name == "ExitPlanMode");
+    let may_exit = io.tooling.registry.specs().any(|spec| spec.facts.class == ToolClass::PlanExit);
     let method = io.knowledge.plan.method.as_deref();
     let scene = texts::PlanModeFacts { file: &file, exists, is_agent, may_exit, method };
     let (text, line) = match due {

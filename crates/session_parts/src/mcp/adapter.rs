@@ -8,6 +8,7 @@ use permission::Access;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use tools::facts::ToolFacts;
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 
 pub(super) struct McpToolAdapter {
@@ -29,6 +30,7 @@ impl McpToolAdapter {
             name: remote.exposed.clone().into(),
             description: remote.description.clone().into(),
             schema: remote.schema.clone().into(),
+            facts: ToolFacts { changes: remote.annotations.read_only != Some(true), ..ToolFacts::MCP },
         };
         Self { spec, host: host.clone(), remote: Arc::clone(remote), always_asks, servers: Arc::clone(servers) }
     }

@@ -10,7 +10,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tools::facts::{ToolClass, ToolFacts};
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
+
+/// Name and facts of the tools for resources.
+pub const LIST_RESOURCES: (&str, ToolFacts) = ("ListMcpResourcesTool", ToolFacts::of(ToolClass::Resource));
+pub const READ_RESOURCE: (&str, ToolFacts) = ("ReadMcpResourceTool", ToolFacts::of(ToolClass::Resource));
 
 pub(super) struct ListResources {
     spec: ToolSpec,
@@ -22,7 +27,7 @@ impl ListResources {
         let schema = r#"{"type":"object","properties":{"server":{"type":"string","description":"Only this server's"}},"additionalProperties":false}"#;
         let description = "Lists the resources that connected MCP servers offer, each with its server and uri. Read one with \
                            ReadMcpResourceTool.";
-        Self { spec: ToolSpec::of("ListMcpResourcesTool", description, schema), common }
+        Self { spec: ToolSpec::of(LIST_RESOURCES.0, description, schema, LIST_RESOURCES.1), common }
     }
 }
 
@@ -144,7 +149,7 @@ impl ReadResource {
         let schema = r#"{"type":"object","properties":{"server":{"type":"string","description":"The server that offers it"},"uri":{"type":"string","description":"As listed"}},"required":["server","uri"],"additionalProperties":false}"#;
         let description =
             "Reads one resource of an MCP server by its uri. Binary contents are saved to a file, which is named.";
-        Self { spec: ToolSpec::of("ReadMcpResourceTool", description, schema), common }
+        Self { spec: ToolSpec::of(READ_RESOURCE.0, description, schema, READ_RESOURCE.1), common }
     }
 }
 

@@ -10,11 +10,16 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use tools::facts::{AgentUse, ToolClass, ToolFacts};
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use wire::block::{ContentBlock, MessageContent};
 
 const DEFAULT_RESULTS: usize = 5;
 const MAX_RESULTS: usize = 50;
+
+/// Name and facts of the tool that finds deferred tools.
+pub const TOOL_SEARCH: (&str, ToolFacts) =
+    ("ToolSearch", ToolFacts { agents: AgentUse::Always, ..ToolFacts::of(ToolClass::ToolSearch) });
 
 pub(super) struct ToolSearch {
     spec: ToolSpec,
@@ -22,10 +27,9 @@ pub(super) struct ToolSearch {
 }
 
 impl ToolSearch {
-    pub(super) const NAME: &str = "ToolSearch";
-
     pub(super) fn new(common: Arc<SharedToolset>) -> Self {
-        let spec = ToolSpec::of(Self::NAME, include_str!("tool_search.md"), include_str!("tool_search.schema.json"));
+        let (name, facts) = TOOL_SEARCH;
+        let spec = ToolSpec::of(name, include_str!("tool_search.md"), include_str!("tool_search.schema.json"), facts);
         Self { spec, common }
     }
 }

@@ -275,7 +275,7 @@ impl McpToolset {
             .sum();
         let expects = self.shared.expects_deferred();
         let mut state = self.shared.state();
-        if !state.is_deferring && !policy.removes(ToolSearch::NAME) {
+        if !state.is_deferring && !policy.removes(super::TOOL_SEARCH.0) {
             let goes_on = deferral != ToolDeferral::Off && !state.loaded.is_empty();
             state.is_deferring = goes_on || expects || deferral.applies(model::estimate::text(size), window);
         }

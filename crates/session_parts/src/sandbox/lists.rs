@@ -4,6 +4,7 @@
 use super::paths::{SandboxPath, SandboxRoots};
 use config::ProjectConfig;
 use serde_json::Value;
+use tools::facts::FileContact;
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
 #[derive(Clone, Debug, Default)]
@@ -91,19 +92,19 @@ impl SandboxLists {
                 continue;
             };
             let spot = || ground.resolve_rule(spec, &rule.root, rule.behaviour);
-            match (wire::names::canonical(name), rule.behaviour) {
-                ("WebFetch", behaviour) => self.add_domain(spec, behaviour, rule.source),
-                ("Read", RuleBehaviour::Deny) => self.deny_read.extend(spot()),
-                ("Read", RuleBehaviour::Allow) => {
+            let tool = wire::names::canonical(name);
+            let contact = tools::builtin::facts_of(tool).and_then(|facts| facts.file).map(|file| file.contact);
+            match (contact, rule.behaviour) {
+                (Some(FileContact::Read), RuleBehaviour::Deny) => self.deny_read.extend(spot()),
+                (Some(FileContact::Read), RuleBehaviour::Allow) => {
                     // The sandbox may read everything by default; this only exempts the path from being hidden.
                     self.allow_read.extend(spot().filter(|spot| matches!(spot, SandboxPath::Path(_))));
                 }
-                ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", RuleBehaviour::Allow) => {
+                (Some(FileContact::Write), RuleBehaviour::Allow) => {
                     self.allow_write.extend(spot().filter(|spot| matches!(spot, SandboxPath::Path(_))));
                 }
-                ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", RuleBehaviour::Deny) => {
-                    self.deny_write.extend(spot());
-                }
+                (Some(FileContact::Write), RuleBehaviour::Deny) => self.deny_write.extend(spot()),
+                (None, behaviour) if tool == tools::web_fetch::NAME => self.add_domain(spec, behaviour, rule.source),
                 _ => {}
             }
         }

@@ -129,7 +129,7 @@ async fn run(skill: &Skill, command: &str, pattern: &str, at: (&Policy, &Invocat
         return Ok(DISABLED.to_owned());
     }
     let input = json!({"command": command});
-    let guard = allowed("Bash", &[Access::Run(command.to_owned())], &input, at)
+    let guard = allowed(&tools::bash::BashTool, &[Access::Run(command.to_owned())], &input, at)
         .map_err(|why| format!("Shell command permission check failed for pattern \"{pattern}\": {why}"))?;
     tracing::debug!(skill = skill.name, command, mode = ?policy.mode, "a skill runs a command");
     let outcome = call_tool(&tools::bash::BashTool, &input, scene, guard).await;
@@ -142,13 +142,13 @@ async fn run(skill: &Skill, command: &str, pattern: &str, at: (&Policy, &Invocat
 
 /// The guard for git commands when the rules allow the call without a question; otherwise the reason.
 fn allowed(
-    tool: &str,
+    tool: &dyn Tool,
     accesses: &[Access],
     input: &serde_json::Value,
     (policy, scene): (&Policy, &InvocationContext),
 ) -> Result<Option<GitGuard>, String> {
     let input = input.to_string();
-    let request = PermissionQuery::new(tool, accesses).with_input(&input);
+    let request = PermissionQuery::new(&tool.spec().name, accesses).with_input(&input);
     let cwd = &scene.cx.workspace.cwd;
     let facts = crate::facts::gather_with_repositories(policy, &request, cwd, &scene.cx.state.facts.env);
     match policy.decide(&request, &facts) {
@@ -179,7 +179,7 @@ async fn attach(text: &str, policy: &Policy, scene: &InvocationContext, files: &
             continue;
         }
         let input = json!({"file_path": path});
-        if let Err(why) = allowed("Read", &[Access::ReadPath(path.clone())], &input, (policy, scene)) {
+        if let Err(why) = allowed(&tools::read::ReadTool, &[Access::ReadPath(path.clone())], &input, (policy, scene)) {
             tracing::warn!(file = %path.display(), why, "a file that a skill mentions is not attached");
             continue;
         }

@@ -8,9 +8,10 @@ use super::{
 use crate::hooks::HookTrigger;
 use crate::hooks::{self, HookCallers, HookRestriction, HostHooks};
 use crate::host::HostSender;
-use crate::options::{StartError, StartRequest, WorktreeChoice};
+use crate::options::{StartRequest, WorktreeChoice};
 use crate::questions::HostQuestions;
 use crate::side_requests::SideClient;
+use crate::start_error::{StartError, StartFailure};
 use ::hooks::{HandlerEnvironment, Hooks, SilentProgress};
 use config::{ConfigLoader, ProjectConfig, SettingsSelection};
 use model::RequestIdentity;
@@ -35,7 +36,7 @@ pub async fn enter(
     selection: &SettingsSelection,
 ) -> Result<(StartRequest, Option<Arc<ActiveWorktree>>), StartError> {
     let Some(choice) = boot.options.worktree.take() else { return Ok((boot, None)) };
-    let failed = |why: String| StartError::new(format!("Error: {why}"));
+    let failed = |why: String| StartError::of(StartFailure::NewWorktree, why);
     let cwd = boot.cwd.canonicalize().map_err(|e| failed(format!("{}: {e}", boot.cwd.display())))?;
     let loaded = ConfigLoader::open(&cwd, &boot.env, selection).map_err(|e| failed(e.to_string()))?;
     if matches!(choice, WorktreeChoice::WhereTrusted(_)) && !loaded.trusted {
@@ -107,14 +108,10 @@ pub fn reenter(session: &WorktreeSession, cwd: &Path, env: &Env) -> Result<Workt
         );
         return Ok(WorktreeReturn::Gone(text));
     }
-    let refused = |why: &str| StartError {
-        message: format!(
-            "Error: this session works in the worktree {}, which cannot be used: {why}. Repair it, or remove the folder \
-             to go on in {}.",
-            path.display(),
-            cwd.display()
-        ),
-        reason: Some("worktree_unverified"),
+    let refused = |why: &str| {
+        let message = format!("this session works in the worktree {}, which cannot be used: {why}.", path.display());
+        StartError::of(StartFailure::Worktree, message)
+            .with_hint(format!("Repair it, or remove the folder to go on in {}.", cwd.display()))
     };
     let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
     if !is_folder || sys::real_path::path(&path) != path {

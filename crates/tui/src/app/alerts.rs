@@ -2,6 +2,7 @@
 //! it, and each event is notified once. A timer runs only while something is pending.
 
 use super::dialog::Dialog;
+use engine::{ToolClass, tool_facts};
 use std::time::Duration;
 
 /// How long something waits before the user is notified.
@@ -88,7 +89,9 @@ pub enum Alert {
 impl Alert {
     pub fn text(&self) -> String {
         match self {
-            Self::Question { tool } if tool == "AskUserQuestion" => "gimlet has a question for you".to_owned(),
+            Self::Question { tool } if tool_facts(tool).class == ToolClass::Question => {
+                "gimlet has a question for you".to_owned()
+            }
             Self::Question { tool } => format!("gimlet needs your permission to use {tool}"),
             Self::Idle => "gimlet is waiting for your input".to_owned(),
         }

@@ -9,6 +9,7 @@ use super::form::ElicitationForm;
 use super::question::{QuestionProgress, QuestionTabs};
 use super::rule_suggestions;
 use super::session::SessionDisplay;
+use engine::{ToolClass, tool_facts};
 use serde_json::{Value, json};
 use std::time::Duration;
 use terminal::editor::Editor;
@@ -70,7 +71,6 @@ pub enum DialogChoice {
     No,
 }
 
-pub const PLAN_TOOL: &str = "ExitPlanMode";
 /// Sent to the model when the user refuses without a comment.
 pub const REFUSED_MESSAGE: &str = "The user refused this call. Stop and wait for what they say.";
 pub const KEEP_PLANNING_MESSAGE: &str = "The user wants to keep planning.";
@@ -131,7 +131,7 @@ pub struct DialogArea<'a> {
 impl Dialog {
     pub fn new(id: String, request: ToolPermissionRequest, now: Duration, plan: PlanOffers) -> Self {
         let mut choices = Vec::new();
-        if request.tool_name == PLAN_TOOL {
+        if tool_facts(&request.tool_name).class == ToolClass::PlanExit {
             choices.extend(plan.clears.then_some(DialogChoice::PlanClearing));
             choices.push(if plan.bypasses { DialogChoice::PlanBypassing } else { DialogChoice::PlanAccepting });
             choices.push(DialogChoice::PlanAsking);
@@ -168,7 +168,16 @@ impl Dialog {
 
     /// Whether the call would change a file.
     pub fn is_file_change(&self) -> bool {
-        matches!(self.request.tool_name.as_str(), "Edit" | "MultiEdit" | "Write" | "NotebookEdit")
+        self.class() == ToolClass::Edit
+    }
+
+    /// Whether the call presents a plan.
+    pub fn is_plan(&self) -> bool {
+        self.class() == ToolClass::PlanExit
+    }
+
+    fn class(&self) -> ToolClass {
+        tool_facts(&self.request.tool_name).class
     }
 
     pub fn choice(&self) -> DialogChoice {
@@ -205,9 +214,7 @@ impl Dialog {
                     .interrupting(true)
             }
             // Without a word the model goes on planning.
-            DialogChoice::No if comment.is_none() && self.request.tool_name == PLAN_TOOL => {
-                PermissionVerdict::deny(KEEP_PLANNING_MESSAGE)
-            }
+            DialogChoice::No if comment.is_none() && self.is_plan() => PermissionVerdict::deny(KEEP_PLANNING_MESSAGE),
             DialogChoice::No => match comment {
                 Some(comment) => PermissionVerdict::deny(comment),
                 // Without a word the turn ends, so that it can be said what to do; an agent's own turn goes on.
@@ -220,7 +227,7 @@ impl Dialog {
     /// The label of the call's row when this choice prevents the call; `None` when the call runs.
     pub fn refusal(&self, choice: DialogChoice) -> Option<String> {
         let label = match choice {
-            DialogChoice::No if self.request.tool_name == PLAN_TOOL => STILL_PLANNING_LABEL,
+            DialogChoice::No if self.is_plan() => STILL_PLANNING_LABEL,
             DialogChoice::No => REFUSED_LABEL,
             DialogChoice::PlanClearing => "Approved, for a new conversation",
             DialogChoice::Yes
@@ -271,7 +278,7 @@ impl Dialog {
         let name = match self.request.tool_name.as_str() {
             "Edit" => "new_string",
             "Write" => "content",
-            PLAN_TOOL => "plan",
+            _ if self.is_plan() => "plan",
             _ => return None,
         };
         Some((name, self.field_text(name)))

@@ -162,7 +162,7 @@ impl App {
             Event::Notice(text) => self.note(&text, ThemeToken::Warning),
             Event::Fault(text) => self.note(&text, ThemeToken::Error),
             Event::Refused(error) => {
-                self.note(&error.message, ThemeToken::Error);
+                self.note(&error.to_string(), ThemeToken::Error);
                 self.effects.push(super::AppEffect::Exit);
             }
             Event::Aside(aside) => self.aside(aside),

@@ -2,6 +2,7 @@
 //! and a final review when needed. The answers are added to the call's input, keyed by the text of each question.
 
 use super::dialog::{DialogArea, DialogLayout};
+use engine::{ToolClass, tool_facts};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -109,7 +110,7 @@ impl QuestionTab {
 impl QuestionTabs {
     /// `None` when the call is not a valid `AskUserQuestion`.
     pub fn read(tool: &str, input: &Value, now: Duration) -> Option<Self> {
-        if tool != "AskUserQuestion" {
+        if tool_facts(tool).class != ToolClass::Question {
             return None;
         }
         let QuestionInput { questions } = QuestionInput::deserialize(input).ok()?;

@@ -3,6 +3,7 @@
 mod results;
 
 use super::session::SessionDisplay;
+use engine::{ToolClass, tool_facts};
 use serde_json::Value;
 use std::fmt::Write;
 use terminal::style::{StyledLine, TextStyle};
@@ -11,6 +12,8 @@ use terminal::theme::{Theme, ThemeToken};
 
 pub use results::{CallOutcome, INTERRUPTED, hunks_of, result, summary, with_corner};
 
+/// A search tool of older conversations, which gimlet does not have.
+const LISTING: &str = "LS";
 /// Arguments are cut at this many characters; the transcript view has the whole input.
 const ARGUMENT: usize = 400;
 
@@ -38,9 +41,9 @@ pub enum CallGroup {
 }
 
 pub fn group(tool: &str) -> Option<CallGroup> {
-    match tool {
-        "Read" => Some(CallGroup::Read),
-        "Grep" | "Glob" | "LS" => Some(CallGroup::Search),
+    match (tool_facts(tool).class, tool) {
+        (ToolClass::Read, _) => Some(CallGroup::Read),
+        (ToolClass::Search, _) | (_, LISTING) => Some(CallGroup::Search),
         _ => split_mcp_name(tool).map(|(server, _)| CallGroup::Server(server.to_owned())),
     }
 }

@@ -6,7 +6,7 @@ use crate::app::AppInput;
 use crate::app::confirm::{StartAnswer, SummaryChoice};
 use engine::preflight::{self, PreflightAnswers, PreflightQuestion, PreflightStep};
 use engine::query::SessionInfo;
-use engine::{Command, CommandSender, EventReceiver, SessionChoice, StartError, StartRequest};
+use engine::{Command, CommandSender, EventReceiver, SessionChoice, StartError, StartFailure, StartRequest};
 use std::path::Path;
 use std::time::Duration;
 use terminal::theme::ThemeToken;
@@ -116,7 +116,7 @@ impl SessionOpener {
 /// Waits for ever when nothing is being opened. Cancel safe.
 pub(super) async fn wait_for_open(opening: &mut Option<OpenTask>) -> Result<OpenResult, StartError> {
     match opening {
-        Some(opening) => opening.await.map_err(|error| StartError::new(error.to_string())),
+        Some(opening) => opening.await.map_err(|error| StartError::new(StartFailure::Internal, error.to_string())),
         None => std::future::pending().await,
     }
 }
@@ -139,7 +139,7 @@ impl TuiLoop {
             Ok(OpenOutcome::Session(commands, events)) => return self.attach_session(opener, commands, events).await,
             Ok(OpenOutcome::Pick(query)) => self.app.open_picker(&query),
             Ok(OpenOutcome::Ask(question)) => self.app.ask_before_start(question),
-            Err(error) => return self.report_open_failure(opener, error.message),
+            Err(error) => return self.report_open_failure(opener, error.to_string()),
         }
         self.update(AppInput::Tick).await
     }

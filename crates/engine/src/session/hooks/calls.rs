@@ -12,6 +12,7 @@ use session_parts::tool_use::ToolUse;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tools::ToolOutcome;
+use tools::facts::{ReplacedOutput, ToolFacts};
 use wire::block::MessageContent;
 use wire::hooks::{
     BatchCall, BatchPlace, HookEventName, PermissionRequest, PostToolBatch, PostToolUse, PostToolUseFailure, PreToolUse,
@@ -170,7 +171,8 @@ impl SessionIo {
         self.queue_contexts(&merged, event, &used.id);
         self.queue_blocks(&merged, event, Some(&used.id));
         if let Some(output) = merged.updated_output {
-            replace_output(&used.name, &output, outcome);
+            let facts = self.tooling.facts(&used.name);
+            replace_output((&used.name, facts), &output, outcome);
         }
     }
 
@@ -298,20 +300,20 @@ fn content_of(result: &RawValue) -> Option<Box<RawValue>> {
 }
 
 /// Ignores output that does not have the shape of the tool's output.
-fn replace_output(tool: &str, output: &Value, outcome: &mut ToolOutcome) {
-    let text = match (wire::names::canonical(tool), output) {
-        ("Bash", Value::Object(fields)) => {
+fn replace_output((tool, facts): (&str, ToolFacts), output: &Value, outcome: &mut ToolOutcome) {
+    let text = match (facts.replaced_output, output) {
+        (ReplacedOutput::Streams, Value::Object(fields)) => {
             let part = |name: &str| fields.get(name).map_or(Some(""), Value::as_str);
             let (Some(stdout), Some(stderr)) = (fields.get("stdout").and_then(Value::as_str), part("stderr")) else {
-                tracing::warn!("a hook's updatedToolOutput does not look like output of Bash; it is ignored");
+                tracing::warn!(tool, "a hook's updatedToolOutput does not look like output of the tool; it is ignored");
                 return;
             };
             [stdout, stderr].iter().filter(|text| !text.is_empty()).copied().collect::<Vec<_>>().join("\n")
         }
-        (name, Value::String(text)) if name.starts_with("mcp__") => text.clone(),
-        (name, other) if name.starts_with("mcp__") => other.to_string(),
-        (name, _) => {
-            tracing::warn!(tool = name, "a hook's updatedToolOutput for this tool is ignored");
+        (ReplacedOutput::Anything, Value::String(text)) => text.clone(),
+        (ReplacedOutput::Anything, other) => other.to_string(),
+        (ReplacedOutput::Streams | ReplacedOutput::Nothing, _) => {
+            tracing::warn!(tool, "a hook's updatedToolOutput for this tool is ignored");
             return;
         }
     };

@@ -1,10 +1,11 @@
 //! Draws a permission dialog: the title, exactly what would run, why the engine asks, and what each choice would save.
 
-use super::{Dialog, DialogArea, DialogChoice, DialogField, DialogLayout, PLAN_TOOL};
+use super::{Dialog, DialogArea, DialogChoice, DialogField, DialogLayout};
 use crate::app::panel::rules;
 use crate::app::session::SessionDisplay;
 use crate::app::{rule_suggestions, tools};
 use crate::diff;
+use engine::ToolClass;
 use serde_json::Value;
 use terminal::markdown;
 use terminal::style::{StyledLine, TextStyle};
@@ -31,7 +32,7 @@ impl Dialog {
                 let hunks: Vec<diff::DiffRowHunk> = edits.iter().flat_map(part).collect();
                 diff::render(&hunks, &look(self.field_text("file_path")))
             }
-            PLAN_TOOL => {
+            _ if self.is_plan() => {
                 let look = markdown::MarkdownOptions { theme, columns, syntax: markdown::SyntaxColouring::Coloured };
                 markdown::render(self.field_text("plan"), &look)
             }
@@ -69,7 +70,7 @@ impl Dialog {
     fn title(&self, place: &DialogArea<'_>) -> String {
         let path = |name: &str| text::clean(&text::reveal(place.session.short_path(self.field_text(name))));
         let title = match self.request.tool_name.as_str() {
-            PLAN_TOOL => "The plan is ready. Do you want to go on with it?".to_owned(),
+            _ if self.is_plan() => "The plan is ready. Do you want to go on with it?".to_owned(),
             "Bash" => "Do you want to run this command?".to_owned(),
             "Edit" | "MultiEdit" => format!("Do you want to edit {}?", path("file_path")),
             "Write" if self.original.is_some() => format!("Do you want to overwrite {}?", path("file_path")),
@@ -196,7 +197,7 @@ impl Dialog {
 
     /// Commands that an approved plan may run without further questions.
     fn requested_commands(&self) -> Vec<String> {
-        if self.request.tool_name != PLAN_TOOL {
+        if !self.is_plan() {
             return Vec::new();
         }
         let wished = wire::control::allowed_prompts(self.request.input.get("allowedPrompts"));
@@ -205,10 +206,10 @@ impl Dialog {
 
     /// Why the engine asks. A plan always needs an answer, so it gives no reason.
     fn reason(&self) -> Option<String> {
-        match (self.request.requires_user_interaction, self.request.tool_name.as_str()) {
-            (true, PLAN_TOOL) => None,
-            (true, _) => Some("This tool asks every time.".into()),
-            (false, _) => self.request.decision_reason.as_deref().map(text::clean),
+        match self.request.requires_user_interaction {
+            true if self.is_plan() => None,
+            true => Some("This tool asks every time.".into()),
+            false => self.request.decision_reason.as_deref().map(text::clean),
         }
     }
 
@@ -224,12 +225,10 @@ impl Dialog {
             lines.push(format!("The model says: {}", text::clean(purpose)));
         }
         let needs = self.request.command_parts.iter().filter(|part| part.decision != "allow").count();
-        lines.push(match (self.request.tool_name.as_str(), self.request.command_parts.len()) {
-            ("Bash", 0) => "One command; it is in no list of harmless ones, and no rule allows it".into(),
-            ("Bash", all) => format!("{needs} of {all} parts need your leave"),
-            ("Edit" | "MultiEdit" | "Write" | "NotebookEdit", _) => {
-                "The file is saved before it changes: `gimlet undo` brings it back".into()
-            }
+        lines.push(match (self.class(), self.request.command_parts.len()) {
+            (ToolClass::Shell, 0) => "One command; it is in no list of harmless ones, and no rule allows it".into(),
+            (ToolClass::Shell, all) => format!("{needs} of {all} parts need your leave"),
+            (ToolClass::Edit, _) => "The file is saved before it changes: `gimlet undo` brings it back".into(),
             _ => "No rule allows it".into(),
         });
         lines
@@ -251,7 +250,7 @@ impl Dialog {
             keys.push("e to edit the rule");
             keys.push("←→ where");
         }
-        if self.request.tool_name != PLAN_TOOL {
+        if !self.is_plan() {
             keys.push("ctrl+e why");
         }
         keys.join(" · ")
@@ -268,7 +267,7 @@ impl Dialog {
             DialogChoice::PlanAccepting => "Yes, and accept edits from now on".into(),
             DialogChoice::PlanBypassing => "Yes, and bypass all permissions".into(),
             DialogChoice::PlanAsking => "Yes, and ask for each edit".into(),
-            DialogChoice::No if self.request.tool_name == PLAN_TOOL => "No, keep planning".into(),
+            DialogChoice::No if self.is_plan() => "No, keep planning".into(),
             DialogChoice::No => "No".into(),
         }
     }

@@ -5,6 +5,7 @@ use super::{field, plural, shorten};
 use crate::app::dialog::{KEEP_PLANNING_MESSAGE, REFUSED_LABEL, REFUSED_MESSAGE, STILL_PLANNING_LABEL};
 use crate::app::spinner::{elapsed, short_count};
 use crate::diff::{self, DiffRowHunk, DiffSign};
+use engine::{ToolClass, tool_facts};
 use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -54,13 +55,13 @@ pub fn result(tool: &str, input: &Value, outcome: &CallOutcome, theme: &Theme, c
     if let Some(summary) = summary(tool, outcome) {
         return with_corner(vec![StyledLine::plain(summary)], theme);
     }
-    match tool {
-        "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => change_lines(tool, input, outcome, theme, columns),
-        "TodoWrite" => Vec::new(),
-        "ExitPlanMode" => approved_plan(input, outcome, theme, columns),
-        "AskUserQuestion" => with_corner(answers(outcome, theme), theme),
-        "Agent" | "Task" => with_corner(agent_report(outcome, theme), theme),
-        "TaskOutput" => {
+    match (tool_facts(tool).class, tool) {
+        (ToolClass::Edit, _) => change_lines(tool, input, outcome, theme, columns),
+        (ToolClass::PlanExit, _) => approved_plan(input, outcome, theme, columns),
+        (ToolClass::Question, _) => with_corner(answers(outcome, theme), theme),
+        (ToolClass::Agent, _) => with_corner(agent_report(outcome, theme), theme),
+        (_, "TodoWrite") => Vec::new(),
+        (_, "TaskOutput") => {
             let mut lines = vec![StyledLine::plain(outcome.text_at("/task/status").to_owned())];
             lines.extend(preview(outcome.text_at("/task/output"), TextStyle::PLAIN, theme));
             with_corner(
@@ -74,20 +75,22 @@ pub fn result(tool: &str, input: &Value, outcome: &CallOutcome, theme: &Theme, c
 
 /// A short summary of the result; `None` for tools whose result is shown in another way.
 pub fn summary(tool: &str, outcome: &CallOutcome) -> Option<String> {
-    match tool {
-        "Read" => Some(read_summary(outcome)),
-        "Glob" | "Grep" | "LS" => Some(search_summary(outcome)),
-        "WebSearch" => {
+    match (tool_facts(tool).class, tool) {
+        (ToolClass::Read, _) => Some(read_summary(outcome)),
+        (ToolClass::Search, _) | (_, super::LISTING) => Some(search_summary(outcome)),
+        (_, "WebSearch") => {
             let pieces = outcome.detail.get("results").and_then(Value::as_array)?;
             let links = pieces.iter().filter_map(|piece| piece.get("content").and_then(Value::as_array));
             Some(counted(links.map(Vec::len).sum(), "result"))
         }
-        "ToolSearch" => {
+        (ToolClass::ToolSearch, _) => {
             let found = outcome.detail.get("matches").and_then(Value::as_array)?;
             Some(counted(found.len(), "tool"))
         }
-        "EnterPlanMode" => Some("Plan mode is on".into()),
-        "Agent" | "Task" if outcome.text_at("/status") == "async_launched" => Some("Runs in the background".into()),
+        (ToolClass::PlanEntry, _) => Some("Plan mode is on".into()),
+        (ToolClass::Agent, _) if outcome.text_at("/status") == "async_launched" => {
+            Some("Runs in the background".into())
+        }
         _ => None,
     }
 }
