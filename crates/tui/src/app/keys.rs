@@ -1,9 +1,11 @@
 //! What each key does in the prompt and in the whole interface. The layers get a key first. The bindings map it in the
 //! contexts of the layers and the prompt to an action. Keys without a binding edit text.
 
+mod paste;
+mod suggestions;
+
 use super::help::PromptHelp;
 use super::layers::KeyRoute;
-use super::menu::{self, Menu, MenuItem, SuggestionKind};
 use super::pager::Pager;
 use super::panel::model::ModelList;
 use super::prompt::{VimOutcome, edit};
@@ -11,7 +13,6 @@ use super::prompt_history::HistorySearch;
 use super::prompt_view::editor_columns;
 use super::spinner::TurnWait;
 use super::{App, AppEffect, DoublePress};
-use crate::images::{self, PictureResult};
 use std::time::Duration;
 use terminal::editor::Editor;
 use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
@@ -24,7 +25,6 @@ const ESCAPE_WINDOW: Duration = Duration::from_millis(800);
 const MODE_CHOICE_WINDOW: Duration = Duration::from_secs(2);
 const KILL_WINDOW: Duration = Duration::from_secs(3);
 const HINT_DURATION: Duration = Duration::from_secs(4);
-const PICTURE_HINT_DURATION: Duration = Duration::from_secs(6);
 
 impl App {
     /// Passes a key to the layers, then to the prompt.
@@ -204,102 +204,6 @@ impl App {
         self.typed_at = self.now;
         self.first_press = None;
         self.suggest();
-    }
-
-    /// Passes a paste to the layers, then to the prompt.
-    pub(super) fn paste(&mut self, text: &str) {
-        match self.with_layers(|layers, view| layers.paste(text, view)) {
-            Some(done) => self.apply_layer_return(done),
-            None if self.drop_pictures(text) => {}
-            None => self.paste_text(text),
-        }
-    }
-
-    fn paste_text(&mut self, text: &str) {
-        self.apply_edit(|editor| editor.paste(text));
-    }
-
-    // Pictures.
-
-    fn paste_picture(&mut self) {
-        self.prompt.images.begin();
-        self.effects.push(AppEffect::ClipboardPicture);
-    }
-
-    /// Whether the paste is a list of paths of dropped pictures; these are then read first.
-    fn drop_pictures(&mut self, text: &str) -> bool {
-        let Some(paths) = images::dropped_paths(text, self.preferences.home.as_deref()) else { return false };
-        self.prompt.images.begin();
-        self.effects.push(AppEffect::ReadPictures { paths, text: text.to_owned() });
-        true
-    }
-
-    /// Inserts the pictures that were read; `None` means the paste was plain text.
-    pub(super) fn receive_pictures(&mut self, pictures: Option<Vec<PictureResult>>, text: &str) {
-        self.prompt.images.end();
-        match pictures {
-            None => self.paste_text(text),
-            Some(pictures) => pictures.into_iter().for_each(|picture| self.insert_picture(picture)),
-        }
-        if self.prompt.images.take_submission() {
-            self.submit_prompt();
-        }
-    }
-
-    fn insert_picture(&mut self, picture: PictureResult) {
-        match picture {
-            Ok((media_type, base64)) => {
-                let label = self.prompt.editor.chips.add_image(media_type, base64);
-                self.apply_edit(|editor| editor.insert(&format!("{label} ")));
-            }
-            Err(why) => {
-                self.prompt.images.cancel_submission();
-                self.hint(why, PICTURE_HINT_DURATION);
-            }
-        }
-    }
-
-    // Suggestions.
-
-    pub(super) fn suggest(&mut self) {
-        let Some(wanted) = menu::suggestion_query(self.prompt.editor.text(), self.prompt.editor.cursor()) else {
-            return self.show_menu(None);
-        };
-        match wanted.kind {
-            SuggestionKind::Command => {
-                if wanted.query.is_empty() {
-                    self.load_history();
-                }
-                let items = menu::commands(&wanted.query, &self.session.commands, &self.prompt.history.commands());
-                self.show_menu((!items.is_empty()).then(|| Menu::new(wanted, items)));
-            }
-            SuggestionKind::File => {
-                self.effects.push(AppEffect::FindFiles(wanted.query.clone()));
-                // The current suggestions stay until the answer arrives, so that nothing jumps.
-                match self.layers.find_mut::<Menu>().filter(|menu| menu.kind == SuggestionKind::File) {
-                    Some(menu) => menu.query = wanted.query,
-                    None => self.show_menu(None),
-                }
-            }
-        }
-    }
-
-    pub(super) fn receive_files(&mut self, query: &str, found: Vec<String>) {
-        let wanted = menu::suggestion_query(self.prompt.editor.text(), self.prompt.editor.cursor());
-        let Some(wanted) = wanted.filter(|wanted| wanted.kind == SuggestionKind::File && wanted.query == query) else {
-            return;
-        };
-        let items: Vec<MenuItem> =
-            found.into_iter().map(|path| MenuItem { text: menu::mention(&path), note: String::new() }).collect();
-        self.show_menu((!items.is_empty()).then(|| Menu::new(wanted, items)));
-    }
-
-    /// Replaces the suggestions.
-    pub(super) fn show_menu(&mut self, menu: Option<Menu>) {
-        self.close_layer::<Menu>();
-        if let Some(menu) = menu {
-            self.open_layer(menu);
-        }
     }
 
     // The keys with several meanings.
