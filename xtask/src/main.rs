@@ -19,6 +19,7 @@ mod source;
 mod steps;
 mod supply;
 mod test;
+mod tool_names;
 mod walk;
 
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ const USAGE: &str = "Usage: cargo xtask <task>
     --only TEXT         only the Rust tests whose full name contains TEXT
   test --long [NAME]    the full counts of tests that have a short form, in pieces that can be continued
   flake [TEXT]          repeat the tests that start processes 20 times beside busy loops, in pieces that can be continued
-  deps                  check the edges between our crates, and cycles between the modules of a crate
+  deps                  check the edges between our crates, cycles between the modules of a crate, and names of tools
   supply                check licences, sources and number of the packages we depend on
   ids                   check which items of the specification's checklists no test names
   settings              check that every settings key is read by code, or declared to have no effect

@@ -29,7 +29,7 @@ pub(crate) fn crate_files(folder: &Path) -> Result<Vec<SourceFile>> {
     paths.into_iter().map(|path| read(folder, &path)).collect()
 }
 
-fn collect(folder: &Path, out: &mut Vec<PathBuf>) -> Result<()> {
+pub(crate) fn collect(folder: &Path, out: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         if path.is_dir() {
@@ -44,8 +44,13 @@ fn collect(folder: &Path, out: &mut Vec<PathBuf>) -> Result<()> {
 fn read(folder: &Path, path: &Path) -> Result<SourceFile> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let inside = path.strip_prefix(folder).unwrap_or(path);
-    let product = if is_test_file(inside) { blanked(&text) } else { without_tests(&without_literals(&text)) };
+    let product = product(inside, &text);
     Ok(SourceFile { product, module: module_of(inside) })
+}
+
+/// The text with comments, literals and tests replaced by blanks. Of `inside`, the path of the file, only its parts count.
+pub(crate) fn product(inside: &Path, text: &str) -> String {
+    if is_test_file(inside) { blanked(text) } else { without_tests(&without_literals(text)) }
 }
 
 /// True when a line of a file is product code: neither test nor comment. Lines count from 1.
