@@ -252,8 +252,8 @@ impl AcpAgent {
         }
         let boot = self.boot_for(&wanted);
         let modes = convert::modes(
-            boot.options.permission_mode.map_or("default", PermissionMode::as_str),
-            boot.options.allow_bypass,
+            boot.options.permissions.mode.map_or("default", PermissionMode::as_str),
+            boot.options.permissions.allow_bypass,
         );
         let opened = engine::open(boot).await;
         let pair = opened.map_err(|error| ProtocolError::invalid_params().data(Value::from(error.to_string())))?;
@@ -267,14 +267,14 @@ impl AcpAgent {
     fn boot_for(&self, wanted: &AcpSessionRequest<'_>) -> StartRequest {
         let mut boot = self.boot.clone();
         wanted.cwd.clone_into(&mut boot.cwd);
-        boot.options.session = wanted.choice.clone();
-        boot.options.add_dirs.extend_from_slice(wanted.directories);
-        boot.options.mcp_config.extend(convert::mcp_config(wanted.servers));
-        boot.options.permission_prompt_tool = Some("stdio".into());
-        boot.options.partial_messages = true;
-        boot.options.multi_turn = true;
+        boot.options.conversation.choice = wanted.choice.clone();
+        boot.options.permissions.directories.extend_from_slice(wanted.directories);
+        boot.options.servers.declared.extend(convert::mcp_config(wanted.servers));
+        boot.options.permissions.prompt_tool = Some("stdio".into());
+        boot.options.host.partial_messages = true;
+        boot.options.host.multi_turn = true;
         if !self.shows_forms.load(Ordering::Relaxed) {
-            boot.options.disallowed_tools.push(QUESTION_TOOL.into());
+            boot.options.permissions.denied.push(QUESTION_TOOL.into());
         }
         boot
     }

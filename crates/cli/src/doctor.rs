@@ -62,9 +62,9 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     installation(&mut findings, env);
     match ConfigLoader::open(&cwd, env, &SettingsSelection::default()) {
         Ok(loaded) => {
-            let scene = DoctorContext { env, cwd: &cwd, loaded: &loaded };
+            let context = DoctorContext { env, cwd: &cwd, loaded: &loaded };
             for check in CHECKS {
-                check(&scene, &mut findings);
+                check(&context, &mut findings);
             }
         }
         Err(error) => findings.push(bad("settings", error.to_string(), "correct the settings named there")),
@@ -119,8 +119,8 @@ fn installation(findings: &mut Vec<DoctorFinding>, env: &Env) {
     }
 }
 
-fn settings(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
-    let loaded = scene.loaded;
+fn settings(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    let loaded = context.loaded;
     for layer in loaded.layers.iter() {
         let path = layer.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let mut text = format!("{}: {path}", plain_name(layer.source));
@@ -134,7 +134,7 @@ fn settings(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     if loaded.layers.is_empty() && loaded.diagnostics.is_empty() {
         findings.push(good("settings", "no settings file; `gimlet config set KEY VALUE` makes one"));
     }
-    let problems = crate::settings_problems::find(loaded, scene.env, scene.cwd);
+    let problems = crate::settings_problems::find(loaded, context.env, context.cwd);
     findings.extend(problems.into_iter().map(|problem| bad(problem.topic, problem.text, problem.fix)));
     // Not a problem: the key does no harm, it only has no effect.
     findings.extend(loaded.without_effect().iter().map(|found| good("settings", found.to_string())));
@@ -150,8 +150,8 @@ fn suggest_key(name: &str) -> String {
 }
 
 /// Skills, commands and agents: how many, and the defects of their files. Files with defects still load.
-fn definitions(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
-    let DoctorContext { env, cwd, loaded } = *scene;
+fn definitions(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    let DoctorContext { env, cwd, loaded } = *context;
     let roots = DefinitionRoots::find(cwd, env, &SettingsSelection::default(), loaded, &[]);
     let skills = Skills::load(&roots, &[], &loaded.settings.skill_overrides);
     findings.push(good("skills", format!("{} skill(s) and command(s)", skills.all.len())));
@@ -175,8 +175,8 @@ fn definitions(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     }
 }
 
-fn trust(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
-    let loaded = scene.loaded;
+fn trust(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    let loaded = context.loaded;
     let key = loaded.trust_key.display();
     match (loaded.trusted, loaded.trust_changes.len()) {
         (true, _) => findings.push(good("trust", format!("{key} is trusted"))),
@@ -191,8 +191,8 @@ fn trust(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     findings.extend(loaded.notices.iter().map(|notice| good("trust", permission::masked_formats(notice))));
 }
 
-fn credentials(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
-    let loaded = scene.loaded;
+fn credentials(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    let loaded = context.loaded;
     let options = CredentialOptions { bare: false, now_ms: sys::clock::now_ms() };
     let finding = match config::credentials::resolve(&loaded.env, loaded, options) {
         Ok(Credential::AuthToken(_)) => good("credentials", "ANTHROPIC_AUTH_TOKEN"),

@@ -133,13 +133,13 @@ pub(crate) const FLAGS: &[CliFlag] = &[
     row("resume", Optional, "id", Session, "Resume a session by id, the beginning of one, or title", Set(|a, v| a.resume = Some(last(v).unwrap_or_default()))).short('r'),
     row("fork-session", Switch, "", Session, "With --resume or --continue: under a new id", Set(|a, _| a.fork = true)),
     row("session-id", One, "uuid", Session, "Use this id for the session", Set(|a, v| a.session_id = last(v))),
-    row("resume-session-at", One, "uuid", Session, "With --resume: only up to this message", Set(|a, v| a.options.resume_at = last(v))),
+    row("resume-session-at", One, "uuid", Session, "With --resume: only up to this message", Set(|a, v| a.options.conversation.resume_at = last(v))),
     row("resume-drops-turn", One, "uuid", Hidden, "", Check(drops_turn)),
     row("name", One, "text", Session, "Display name of the session", Set(name)).short('n'),
-    row("worktree", Optional, "name", Session, "Work in a git worktree of its own, made if needed", Set(|a, v| a.options.worktree = Some(WorktreeChoice::Anywhere(last(v).unwrap_or_default())))).short('w'),
-    row("no-session-persistence", Switch, "", Session, "Write no transcript", Set(|a, _| a.options.persist = false)),
+    row("worktree", Optional, "name", Session, "Work in a git worktree of its own, made if needed", Set(|a, v| a.options.conversation.worktree = Some(WorktreeChoice::Anywhere(last(v).unwrap_or_default())))).short('w'),
+    row("no-session-persistence", Switch, "", Session, "Write no transcript", Set(|a, _| a.options.conversation.persist = false)),
 
-    row("model", One, "model", Model, "Alias or full id", Set(|a, v| a.options.model = last(v))),
+    row("model", One, "model", Model, "Alias or full id", Set(|a, v| a.options.model.name = last(v))),
     row("fallback-model", One, "models", Model, "Comma list, tried in order when the model is unavailable", Set(fallback_model)),
     row("effort", One, "level", Model, "low, medium, high, xhigh or max", Check(effort)),
     row("thinking", One, "mode", Hidden, "", Check(thinking)),
@@ -147,52 +147,52 @@ pub(crate) const FLAGS: &[CliFlag] = &[
     row("thinking-display", One, "how", Hidden, "", Check(thinking_display)),
     row("autocompact", One, "auto|tokens", Model, "Compact when so much context is used (500k), or auto", Check(autocompact)),
     row("task-budget", One, "tokens", Hidden, "", Check(task_budget)),
-    row("betas", Greedy, "betas", Hidden, "", Set(|a, v| a.options.betas = v.iter().flat_map(|b| split_rules(b)).collect())),
-    row("system-prompt", One, "text", Model, "Replace the system prompt", Set(|a, v| a.options.system_prompt = last(v))),
+    row("betas", Greedy, "betas", Hidden, "", Set(|a, v| a.options.model.betas = v.iter().flat_map(|b| split_rules(b)).collect())),
+    row("system-prompt", One, "text", Model, "Replace the system prompt", Set(|a, v| a.options.prompt.system = last(v))),
     row("system-prompt-file", One, "path", Model, "Replace the system prompt with a file", Set(|a, v| a.system_prompt_file = path(v))),
-    row("append-system-prompt", One, "text", Model, "Add to the system prompt", Set(|a, v| a.options.append_system_prompt = last(v))),
-    row("agent", One, "name", Model, "Run the session as this agent", Set(|a, v| a.options.agent = last(v))),
+    row("append-system-prompt", One, "text", Model, "Add to the system prompt", Set(|a, v| a.options.prompt.append = last(v))),
+    row("agent", One, "name", Model, "Run the session as this agent", Set(|a, v| a.options.agents.main = last(v))),
     row("agents", One, "json", Model, "More agent types, as a JSON object by name", Check(agents)),
-    row("append-subagent-system-prompt", One, "text", Hidden, "", Set(|a, v| a.options.append_subagent_prompt = last(v))),
+    row("append-subagent-system-prompt", One, "text", Hidden, "", Set(|a, v| a.options.prompt.append_for_agents = last(v))),
     row("append-system-prompt-file", One, "path", Model, "Add a file to the system prompt", Set(|a, v| a.append_system_prompt_file = path(v))),
 
-    row("allowedTools", Greedy, "rules", Tools, "Allow rules, e.g. \"Bash(git log *)\" Edit", Set(|a, v| a.options.allowed_tools = rules(&v))).alias(&["allowed-tools"]),
-    row("disallowedTools", Greedy, "rules", Tools, "Deny rules; a bare name removes the tool", Set(|a, v| a.options.disallowed_tools = rules(&v))).alias(&["disallowed-tools"]),
+    row("allowedTools", Greedy, "rules", Tools, "Allow rules, e.g. \"Bash(git log *)\" Edit", Set(|a, v| a.options.permissions.allowed = rules(&v))).alias(&["allowed-tools"]),
+    row("disallowedTools", Greedy, "rules", Tools, "Deny rules; a bare name removes the tool", Set(|a, v| a.options.permissions.denied = rules(&v))).alias(&["disallowed-tools"]),
     row("tools", Greedy, "tools", Tools, "Built-in tools to offer; \"\" for none, \"default\" for all", Set(tools)),
     row("permission-mode", One, "mode", Tools, "default, acceptEdits, plan, auto, dontAsk or bypassPermissions", Check(permission_mode)),
     row("dangerously-skip-permissions", Switch, "", Tools, "Bypass all permission checks", Set(|a, _| a.skip_permissions = true)),
-    row("allow-dangerously-skip-permissions", Switch, "", Hidden, "", Set(|a, _| a.options.allow_bypass = true)),
-    row("permission-prompt-tool", One, "tool", Hidden, "", Set(|a, v| a.options.permission_prompt_tool = last(v))),
-    row("add-dir", Greedy, "dirs", Tools, "More directories the tools may work in", Set(|a, v| a.options.add_dirs = v.into_iter().map(PathBuf::from).collect())),
+    row("allow-dangerously-skip-permissions", Switch, "", Hidden, "", Set(|a, _| a.options.permissions.allow_bypass = true)),
+    row("permission-prompt-tool", One, "tool", Hidden, "", Set(|a, v| a.options.permissions.prompt_tool = last(v))),
+    row("add-dir", Greedy, "dirs", Tools, "More directories the tools may work in", Set(|a, v| a.options.permissions.directories = v.into_iter().map(PathBuf::from).collect())),
 
-    row("settings", One, "file or json", Config, "More settings, from a file or as JSON", Set(|a, v| a.options.settings = last(v))),
+    row("settings", One, "file or json", Config, "More settings, from a file or as JSON", Set(|a, v| a.options.configuration.settings = last(v))),
     row("setting-sources", One, "list", Config, "Comma list of user, project, local", Check(setting_sources)),
-    row("mcp-config", Greedy, "files", Config, "MCP servers, from files or as JSON", Set(|a, v| a.options.mcp_config = v)),
-    row("strict-mcp-config", Switch, "", Config, "No MCP servers but those of --mcp-config", Set(|a, _| a.options.strict_mcp_config = true)),
-    row("trust-workspace", Switch, "", Config, "Trust this folder for this run only", Set(|a, _| a.options.trust = TrustChoice::Granted)),
-    row("refuse-untrusted-code", Switch, "", Config, "Run nothing an untrusted folder brings along", Set(|a, _| a.options.trust = TrustChoice::StoredOrRefuse)),
-    row("allow-external-imports", Switch, "", Config, "Instruction files may import from outside the project", Set(|a, _| a.options.external_imports = true)),
-    row("disable-slash-commands", Switch, "", Config, "Without skills and commands", Set(|a, _| a.options.disable_slash_commands = true)),
-    row("bare", Switch, "", Config, "Minimal: no instructions files, three tools", Set(|a, _| a.options.bare = true)),
+    row("mcp-config", Greedy, "files", Config, "MCP servers, from files or as JSON", Set(|a, v| a.options.servers.declared = v)),
+    row("strict-mcp-config", Switch, "", Config, "No MCP servers but those of --mcp-config", Set(|a, _| a.options.servers.is_strict = true)),
+    row("trust-workspace", Switch, "", Config, "Trust this folder for this run only", Set(|a, _| a.options.configuration.trust = TrustChoice::Granted)),
+    row("refuse-untrusted-code", Switch, "", Config, "Run nothing an untrusted folder brings along", Set(|a, _| a.options.configuration.trust = TrustChoice::StoredOrRefuse)),
+    row("allow-external-imports", Switch, "", Config, "Instruction files may import from outside the project", Set(|a, _| a.options.configuration.external_imports = true)),
+    row("disable-slash-commands", Switch, "", Config, "Without skills and commands", Set(|a, _| a.options.configuration.disable_slash_commands = true)),
+    row("bare", Switch, "", Config, "Minimal: no instructions files, three tools", Set(|a, _| a.options.configuration.bare = true)),
     row("ax-screen-reader", Switch, "", Config, "Flat output for screen readers", Set(|a, _| a.screen_reader = true)),
-    row("safe-mode", Switch, "", Config, "Without any customisation", Set(|a, _| a.options.safe_mode = true)),
+    row("safe-mode", Switch, "", Config, "Without any customisation", Set(|a, _| a.options.configuration.safe_mode = true)),
 
-    row("record", One, "file", Diagnosis, "Record the model traffic to a cassette", Set(|a, v| a.options.record = path(v))),
-    row("replay", One, "file", Diagnosis, "Answer from a cassette, without network", Set(|a, v| a.options.replay = path(v))),
+    row("record", One, "file", Diagnosis, "Record the model traffic to a cassette", Set(|a, v| a.options.cassette.record = path(v))),
+    row("replay", One, "file", Diagnosis, "Answer from a cassette, without network", Set(|a, v| a.options.cassette.replay = path(v))),
     row("debug", OptionalEquals, "filter", Diagnosis, "Write a debug log, e.g. --debug=model,store", Set(|a, v| { a.debug.on = true; a.debug.filter = last(v); })),
     row("debug-file", One, "path", Diagnosis, "Write the debug log to this file", Set(|a, v| { a.debug.on = true; a.debug.file = path(v); })),
     row("debug-to-stderr", Switch, "", Hidden, "", Set(|a, _| { a.debug.on = true; a.debug.to_stderr = true; })),
 
-    row("include-hook-events", Switch, "", Run, "Tell every run of a hook in stream-json", Set(|a, _| a.options.hook_events = true)),
-    row("init", Switch, "", Session, "Run Setup hooks (init) first", Set(|a, _| a.options.setup = Some("init"))),
-    row("maintenance", Switch, "", Session, "Run Setup hooks (maintenance) first", Set(|a, _| a.options.setup = Some("maintenance"))),
-    row("init-only", Switch, "", Session, "Run Setup and SessionStart hooks, then exit", Set(|a, _| { a.options.init_only = true; a.options.setup = Some("init"); })),
+    row("include-hook-events", Switch, "", Run, "Tell every run of a hook in stream-json", Set(|a, _| a.options.host.hook_events = true)),
+    row("init", Switch, "", Session, "Run Setup hooks (init) first", Set(|a, _| a.options.configuration.setup = Some("init"))),
+    row("maintenance", Switch, "", Session, "Run Setup hooks (maintenance) first", Set(|a, _| a.options.configuration.setup = Some("maintenance"))),
+    row("init-only", Switch, "", Session, "Run Setup and SessionStart hooks, then exit", Set(|a, _| { a.options.configuration.init_only = true; a.options.configuration.setup = Some("init"); })),
 
-    row("forward-subagent-text", Switch, "", Hidden, "", Set(|a, _| { a.forward_subagent_text = true; a.options.forward_subagent_text = true; })),
+    row("forward-subagent-text", Switch, "", Hidden, "", Set(|a, _| { a.forward_subagent_text = true; a.options.agents.forward_text = true; })),
     row("bg", Switch, "", Hidden, "", Set(|a, _| a.background = true)).alias(&["background"]),
 
     ignored("advisor", One),
-    row("await-initialize", Switch, "", Hidden, "", Set(|a, _| a.options.await_initialize = true)),
+    row("await-initialize", Switch, "", Hidden, "", Set(|a, _| a.options.host.await_initialize = true)),
     ignored("channels", Greedy),
     ignored("chrome", Switch),
     ignored("dangerously-load-development-channels", Greedy),
@@ -205,7 +205,7 @@ pub(crate) const FLAGS: &[CliFlag] = &[
     ignored("plugin-url", Repeat),
     ignored("prompt-suggestions", Switch),
     ignored("remote-control-session-name-prefix", One),
-    row("session-mirror", Switch, "", Hidden, "", Set(|a, _| a.options.session_mirror = true)),
+    row("session-mirror", Switch, "", Hidden, "", Set(|a, _| a.options.host.session_mirror = true)),
     ignored("teammate-mode", One),
 
     refused("managed-settings", One, "this build cannot apply the policy it carries, and will not run without it"),
@@ -224,7 +224,7 @@ pub(crate) const FLAGS: &[CliFlag] = &[
 /// `none`: nobody can answer, so no question is asked.
 fn permission_prompts(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     match last(values).as_deref() {
-        Some("none") => args.options.no_prompts = true,
+        Some("none") => args.options.permissions.no_prompts = true,
         Some("default" | "host" | "") | None => {}
         Some(other) => return Err(format!("'{other}' is invalid. Allowed choices are none, default.")),
     }
@@ -261,30 +261,30 @@ fn input_format(args: &mut Args, values: Vec<String>) -> Result<(), String> {
 
 fn max_turns(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     let turns = last(values).and_then(|v| v.trim().parse().ok()).filter(|n| *n > 0);
-    args.options.max_turns = Some(turns.ok_or("It must be a positive whole number.")?);
+    args.options.limits.max_turns = Some(turns.ok_or("It must be a positive whole number.")?);
     Ok(())
 }
 
 fn max_budget(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     let amount: Option<f64> = last(values).and_then(|v| v.trim().parse().ok());
     let amount = amount.filter(|a| a.is_finite() && *a > 0.0);
-    args.options.max_budget_usd = Some(amount.ok_or("It must be a number greater than 0.")?);
+    args.options.limits.max_budget_usd = Some(amount.ok_or("It must be a number greater than 0.")?);
     Ok(())
 }
 
 fn drops_turn(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     let id = last(values).filter(|v| sys::id::is_uuid(v));
-    args.options.resume_drops_turn = Some(id.ok_or("It must be a UUID.")?);
+    args.options.conversation.resume_drops_turn = Some(id.ok_or("It must be a UUID.")?);
     Ok(())
 }
 
 fn agents(args: &mut Args, values: Vec<String>) -> Result<(), String> {
-    args.options.agents = config::agents::from_json(&last(values).unwrap_or_default())?;
+    args.options.agents.definitions = config::agents::from_json(&last(values).unwrap_or_default())?;
     Ok(())
 }
 
 fn name(args: &mut Args, values: Vec<String>) {
-    args.options.name = last(values).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+    args.options.conversation.name = last(values).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
 }
 
 /// At most three distinct models; more would only delay the report of a failure.
@@ -295,18 +295,18 @@ fn fallback_model(args: &mut Args, values: Vec<String>) {
             models.push(model);
         }
     }
-    args.options.fallback_models = models;
+    args.options.model.fallbacks = models;
 }
 
 fn effort(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     const LEVELS: [&str; 6] = ["low", "medium", "high", "xhigh", "max", "ultracode"];
     let level = last(values).filter(|v| LEVELS.contains(&v.as_str()));
-    args.options.effort = Some(level.ok_or_else(|| choices(&LEVELS))?);
+    args.options.model.effort = Some(level.ok_or_else(|| choices(&LEVELS))?);
     Ok(())
 }
 
 fn thinking(args: &mut Args, values: Vec<String>) -> Result<(), String> {
-    args.options.thinking = match last(values).as_deref() {
+    args.options.model.thinking = match last(values).as_deref() {
         Some("adaptive" | "enabled") => ThinkingOption::Adaptive,
         Some("disabled") => ThinkingOption::Disabled,
         _ => return Err(choices(&["adaptive", "disabled"])),
@@ -315,7 +315,7 @@ fn thinking(args: &mut Args, values: Vec<String>) -> Result<(), String> {
 }
 
 fn max_thinking_tokens(args: &mut Args, values: Vec<String>) -> Result<(), String> {
-    args.options.thinking = match last(values).and_then(|v| v.trim().parse().ok()) {
+    args.options.model.thinking = match last(values).and_then(|v| v.trim().parse().ok()) {
         Some(0) => ThinkingOption::Disabled,
         Some(budget) => ThinkingOption::Budget(budget),
         None => return Err("It must be a whole number.".into()),
@@ -326,7 +326,7 @@ fn max_thinking_tokens(args: &mut Args, values: Vec<String>) -> Result<(), Strin
 fn thinking_display(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     const WAYS: [&str; 2] = ["summarized", "omitted"];
     let way = last(values).filter(|v| WAYS.contains(&v.as_str()));
-    args.options.thinking_display = Some(way.ok_or_else(|| choices(&WAYS))?);
+    args.options.model.thinking_display = Some(way.ok_or_else(|| choices(&WAYS))?);
     Ok(())
 }
 
@@ -341,26 +341,26 @@ fn autocompact(args: &mut Args, values: Vec<String>) -> Result<(), String> {
         None => (text.as_str(), 1.0),
     };
     let tokens = digits.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 1.0);
-    args.options.compact_window =
+    args.options.model.compact_window =
         Some((tokens.ok_or("It must be `auto` or a number of tokens, as 500k.")? * unit) as u64);
     Ok(())
 }
 
 fn task_budget(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     let tokens = last(values).and_then(|v| v.trim().parse().ok());
-    args.options.task_budget = Some(tokens.ok_or("It must be a whole number.")?);
+    args.options.model.task_budget = Some(tokens.ok_or("It must be a whole number.")?);
     Ok(())
 }
 
 /// `""` means no tools, unlike a missing flag.
 fn tools(args: &mut Args, values: Vec<String>) {
     let names: Vec<String> = values.into_iter().flat_map(|v| split_rules(&v)).collect();
-    args.options.tools = if names == ["default"] { None } else { Some(names) };
+    args.options.tools.offered = if names == ["default"] { None } else { Some(names) };
 }
 
 fn permission_mode(args: &mut Args, values: Vec<String>) -> Result<(), String> {
     let mode = last(values).and_then(|v| PermissionMode::parse(&v));
-    args.options.permission_mode = Some(mode.ok_or_else(|| choices(&PermissionMode::NAMES))?);
+    args.options.permissions.mode = Some(mode.ok_or_else(|| choices(&PermissionMode::NAMES))?);
     Ok(())
 }
 
@@ -372,6 +372,6 @@ fn setting_sources(args: &mut Args, values: Vec<String>) -> Result<(), String> {
         _ => Err(choices(&["user", "project", "local"])),
     };
     let names = split_list(&last(values).unwrap_or_default());
-    args.options.setting_sources = Some(names.iter().map(parse).collect::<Result<_, _>>()?);
+    args.options.configuration.sources = Some(names.iter().map(parse).collect::<Result<_, _>>()?);
     Ok(())
 }

@@ -40,7 +40,7 @@ pub(crate) struct LaunchEnvironment {
 /// True when this command line runs without the terminal interface.
 pub(crate) fn is_headless(args: &Args, around: &LaunchEnvironment) -> bool {
     args.print
-        || args.options.init_only
+        || args.options.configuration.init_only
         || args.input == Some(FormatFlag::StreamJson)
         || matches!(args.output, Some(FormatFlag::Json | FormatFlag::StreamJson))
         || !around.stdout_is_terminal
@@ -90,12 +90,12 @@ pub(crate) fn interactive(args: Args, around: &LaunchEnvironment) -> Result<tui:
     let prompt = args.prompt.clone();
     let screen_reader = args.screen_reader;
     let mut options = options(args, around, &cwd)?;
-    options.partial_messages = true;
-    options.multi_turn = true;
-    options.replay_history = true;
-    options.permission_prompt_tool.get_or_insert_with(|| "stdio".into());
+    options.host.partial_messages = true;
+    options.host.multi_turn = true;
+    options.host.replay_history = true;
+    options.permissions.prompt_tool.get_or_insert_with(|| "stdio".into());
     if around.env.non_empty("CLAUDE_CODE_ENTRYPOINT").is_none() {
-        options.entrypoint = "cli".into();
+        options.host.entrypoint = "cli".into();
     }
     let boot = StartRequest { env: around.env.clone(), cwd, options };
     let crate::preferences::LoadedPreferences { preferences, follows_background, files, warnings } =
@@ -123,15 +123,15 @@ fn conflicts(args: &Args, headless: bool) -> Result<(), LaunchRefusal> {
     if args.forward_subagent_text && !(headless && streams_out) {
         return usage("Error: --forward-subagent-text requires --print and --output-format=stream-json");
     }
-    if args.options.system_prompt.is_some() && args.system_prompt_file.is_some() {
+    if args.options.prompt.system.is_some() && args.system_prompt_file.is_some() {
         return usage("Error: Cannot use both --system-prompt and --system-prompt-file. Please use only one");
     }
-    if args.options.append_system_prompt.is_some() && args.append_system_prompt_file.is_some() {
+    if args.options.prompt.append.is_some() && args.append_system_prompt_file.is_some() {
         return usage(
             "Error: Cannot use both --append-system-prompt and --append-system-prompt-file. Please use only one",
         );
     }
-    if args.options.record.is_some() && args.options.replay.is_some() {
+    if args.options.cassette.record.is_some() && args.options.cassette.replay.is_some() {
         return usage("Error: --record and --replay cannot be used together");
     }
     session_conflicts(args, headless)
@@ -153,10 +153,10 @@ fn session_conflicts(args: &Args, headless: bool) -> Result<(), LaunchRefusal> {
     if headless && args.resume.as_deref() == Some("") {
         return usage("Error: --resume needs a session ID or title when used with --print");
     }
-    if !resumes && args.options.resume_at.is_some() {
+    if !resumes && args.options.conversation.resume_at.is_some() {
         return usage("Error: --resume-session-at requires --resume");
     }
-    if args.options.resume_at.is_none() && args.options.resume_drops_turn.is_some() {
+    if args.options.conversation.resume_at.is_none() && args.options.conversation.resume_drops_turn.is_some() {
         return usage("Error: --resume-drops-turn requires --resume-session-at");
     }
     Ok(())
@@ -168,24 +168,23 @@ fn options(args: Args, around: &LaunchEnvironment, cwd: &Path) -> Result<Session
     let session = session_choice(&args);
     let mut options = args.options;
     if args.skip_permissions {
-        options.permission_mode = Some(PermissionMode::BypassPermissions);
-        options.allow_bypass = true;
+        options.permissions.mode = Some(PermissionMode::BypassPermissions);
+        options.permissions.allow_bypass = true;
     }
     refuse_bypass_as_root(&options, around)?;
-    if let Some(settings) = &mut options.settings {
+    if let Some(settings) = &mut options.configuration.settings {
         read_pipe(settings, "--settings")?;
         check_settings(settings, cwd)?;
     }
-    for config in &mut options.mcp_config {
+    for config in &mut options.servers.declared {
         read_pipe(config, "--mcp-config")?;
     }
     if let Some(text) = args.json_schema {
-        options.json_schema = Some(schema(&text)?);
+        options.tools.output_schema = Some(schema(&text)?);
     }
-    options.system_prompt = prompt_text(options.system_prompt, args.system_prompt_file.as_deref(), cwd)?;
-    options.append_system_prompt =
-        prompt_text(options.append_system_prompt, args.append_system_prompt_file.as_deref(), cwd)?;
-    for dir in &mut options.add_dirs {
+    options.prompt.system = prompt_text(options.prompt.system, args.system_prompt_file.as_deref(), cwd)?;
+    options.prompt.append = prompt_text(options.prompt.append, args.append_system_prompt_file.as_deref(), cwd)?;
+    for dir in &mut options.permissions.directories {
         *dir = cwd.join(&*dir);
         if !dir.is_dir() {
             return Err(LaunchRefusal::startup(format!("Error: --add-dir: {} is not a directory", dir.display())));
@@ -195,14 +194,14 @@ fn options(args: Args, around: &LaunchEnvironment, cwd: &Path) -> Result<Session
         }
     }
     let env = &around.env;
-    options.bare |= env.is_on("CLAUDE_CODE_SIMPLE");
-    options.safe_mode |= env.is_on("CLAUDE_CODE_SAFE_MODE");
-    options.session = session;
-    options.partial_messages = streams && args.partial_messages;
-    options.multi_turn = multi_turn;
-    options.replay_user_messages = multi_turn && args.replay_user_messages;
+    options.configuration.bare |= env.is_on("CLAUDE_CODE_SIMPLE");
+    options.configuration.safe_mode |= env.is_on("CLAUDE_CODE_SAFE_MODE");
+    options.conversation.choice = session;
+    options.host.partial_messages = streams && args.partial_messages;
+    options.host.multi_turn = multi_turn;
+    options.host.replay_user_messages = multi_turn && args.replay_user_messages;
     if let Some(entrypoint) = env.non_empty("CLAUDE_CODE_ENTRYPOINT") {
-        entrypoint.clone_into(&mut options.entrypoint);
+        entrypoint.clone_into(&mut options.host.entrypoint);
     }
     Ok(options)
 }
@@ -218,7 +217,7 @@ fn session_choice(args: &Args) -> SessionChoice {
 
 /// Root outside a sandbox cannot bypass the permission checks, whichever flag asks for it.
 fn refuse_bypass_as_root(options: &SessionOptions, around: &LaunchEnvironment) -> Result<(), LaunchRefusal> {
-    let asked = options.allow_bypass || options.permission_mode == Some(PermissionMode::BypassPermissions);
+    let asked = options.permissions.allow_bypass || options.permissions.mode == Some(PermissionMode::BypassPermissions);
     if !asked || !around.is_root || around.is_sandboxed {
         return Ok(());
     }

@@ -32,7 +32,7 @@ fn headless_is_chosen_by_any_of_its_signs() {
     let piped = LaunchEnvironment { stdout_is_terminal: false, ..around(&[]) };
     assert_eq!(job(args(&["hi"]), &piped).unwrap().output, OutputFormat::Text);
     let sdk = start(&["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]).unwrap();
-    assert!(sdk.boot.options.multi_turn && matches!(sdk.input, RunInput::StreamJson { first: None }));
+    assert!(sdk.boot.options.host.multi_turn && matches!(sdk.input, RunInput::StreamJson { first: None }));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn conflicts_are_named() {
 #[test]
 fn sessions_are_chosen() {
     let uuid = "5f2f1c1e-0000-4000-8000-0000000000aa";
-    let choice = |words: &[&str]| start(words).unwrap().boot.options.session;
+    let choice = |words: &[&str]| start(words).unwrap().boot.options.conversation.choice;
     assert_eq!(choice(&["-p", "x"]), SessionChoice::New { id: None });
     assert_eq!(choice(&["-p", "x", "--session-id", uuid]), SessionChoice::New { id: Some(uuid.into()) });
     assert_eq!(choice(&["-p", "x", "-c"]), SessionChoice::Continue { fork: None });
@@ -78,7 +78,7 @@ fn root_gets_no_bypass_outside_a_sandbox() {
         job(args(words), &root(&[("IS_SANDBOX", "1")])).unwrap();
         job(args(words), &around(&[])).unwrap();
     }
-    let mode = start(&["-p", "x", "--dangerously-skip-permissions"]).unwrap().boot.options.permission_mode;
+    let mode = start(&["-p", "x", "--dangerously-skip-permissions"]).unwrap().boot.options.permissions.mode;
     assert_eq!(mode, Some(PermissionMode::BypassPermissions));
 }
 
@@ -102,8 +102,8 @@ fn files_are_checked_before_the_start() {
     let job =
         start(&["-p", "x", "--system-prompt-file", prompt.to_str().unwrap(), "--append-system-prompt", "And brief."]);
     let options = job.unwrap().boot.options;
-    assert_eq!(options.system_prompt.as_deref(), Some("Be kind.")); // [SDK-14] [CLI-13]
-    assert_eq!(options.append_system_prompt.as_deref(), Some("And brief."));
+    assert_eq!(options.prompt.system.as_deref(), Some("Be kind.")); // [SDK-14] [CLI-13]
+    assert_eq!(options.prompt.append.as_deref(), Some("And brief."));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_swallowed_prompt_is_explained() {
 #[test]
 fn stream_only_switches_need_streams() {
     let options = start(&["-p", "x", "--include-partial-messages", "--replay-user-messages"]).unwrap().boot.options;
-    assert!(!options.partial_messages && !options.replay_user_messages);
+    assert!(!options.host.partial_messages && !options.host.replay_user_messages);
     let named = job(args(&["-p", "x"]), &around(&[("CLAUDE_CODE_ENTRYPOINT", "sdk-py")])).unwrap();
-    assert_eq!(named.boot.options.entrypoint, "sdk-py");
+    assert_eq!(named.boot.options.host.entrypoint, "sdk-py");
 }

@@ -191,9 +191,9 @@ enum LaunchPlan {
 impl LaunchPlan {
     fn session(&mut self) -> &mut engine::SessionChoice {
         match self {
-            Self::Headless(job) => &mut job.boot.options.session,
-            Self::Terminal(start) => &mut start.boot.options.session,
-            Self::Editor(boot) => &mut boot.options.session,
+            Self::Headless(job) => &mut job.boot.options.conversation.choice,
+            Self::Terminal(start) => &mut start.boot.options.conversation.choice,
+            Self::Editor(boot) => &mut boot.options.conversation.choice,
         }
     }
 }

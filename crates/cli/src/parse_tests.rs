@@ -77,13 +77,13 @@ fn the_command_lines_of_known_clients_parse() {
         "stream-json",
     ]);
     assert_eq!((python.output, python.input), (Some(FormatFlag::StreamJson), Some(FormatFlag::StreamJson)));
-    assert_eq!(python.options.system_prompt.as_deref(), Some("")); // [SDK-12] [CLI-11]
-    assert_eq!(python.options.tools, Some(Vec::new())); // [SDK-10]
-    assert_eq!(python.options.allowed_tools, ["Read", "Bash(git log *)"]);
+    assert_eq!(python.options.prompt.system.as_deref(), Some("")); // [SDK-12] [CLI-11]
+    assert_eq!(python.options.tools.offered, Some(Vec::new())); // [SDK-10]
+    assert_eq!(python.options.permissions.allowed, ["Read", "Bash(git log *)"]);
     assert_eq!(python.resume.as_deref(), Some("-odd")); // [SDK-6]
-    assert_eq!(python.options.add_dirs.len(), 2); // [SDK-9]
-    assert_eq!(python.options.setting_sources, Some(Vec::new())); // [SDK-11]
-    assert_eq!(python.options.max_budget_usd, Some(0.5)); // [SDK-20]
+    assert_eq!(python.options.permissions.directories.len(), 2); // [SDK-9]
+    assert_eq!(python.options.configuration.sources, Some(Vec::new())); // [SDK-11]
+    assert_eq!(python.options.limits.max_budget_usd, Some(0.5)); // [SDK-20]
     assert!(python.without_effect.is_empty());
     assert_eq!(python.prompt, None);
 
@@ -107,11 +107,11 @@ fn the_command_lines_of_known_clients_parse() {
         "--fallback-model=m",
         "--json-schema={}",
     ]);
-    assert_eq!(typescript.options.tools, None);
-    assert_eq!(typescript.options.thinking, ThinkingOption::Disabled); // [SDK-18]
-    assert_eq!(typescript.options.permission_mode, Some(PermissionMode::AcceptEdits));
+    assert_eq!(typescript.options.tools.offered, None);
+    assert_eq!(typescript.options.model.thinking, ThinkingOption::Disabled); // [SDK-18]
+    assert_eq!(typescript.options.permissions.mode, Some(PermissionMode::AcceptEdits));
     assert_eq!((typescript.replay_user_messages, typescript.prompt.as_deref()), (true, None)); // [SDK-7]
-    assert_eq!(typescript.options.betas, ["a", "b"]); // [SDK-19]
+    assert_eq!(typescript.options.model.betas, ["a", "b"]); // [SDK-19]
 
     let rust = parsed(&[
         "--print",
@@ -137,16 +137,19 @@ fn the_command_lines_of_known_clients_parse() {
         "--",
         "go",
     ]); // [SDK-4]
-    assert_eq!(rust.options.allowed_tools, ["A", "B"]);
-    assert_eq!(rust.options.tools, Some(vec!["Read".into(), "Bash".into()]));
-    assert_eq!((rust.options.add_dirs.len(), rust.options.betas.len(), rust.prompt.as_deref()), (2, 2, Some("go")));
+    assert_eq!(rust.options.permissions.allowed, ["A", "B"]);
+    assert_eq!(rust.options.tools.offered, Some(vec!["Read".into(), "Bash".into()]));
+    assert_eq!(
+        (rust.options.permissions.directories.len(), rust.options.model.betas.len(), rust.prompt.as_deref()),
+        (2, 2, Some("go"))
+    );
 }
 
 #[test]
 fn scalars_take_the_last_value_and_dashes() {
     let args = parsed(&["--model", "a", "--model=b", "-p", "--system-prompt", "- be brief", "hi"]);
-    assert_eq!((args.options.model.as_deref(), args.prompt.as_deref()), (Some("b"), Some("hi")));
-    assert_eq!(args.options.system_prompt.as_deref(), Some("- be brief"));
+    assert_eq!((args.options.model.name.as_deref(), args.prompt.as_deref()), (Some("b"), Some("hi")));
+    assert_eq!(args.options.prompt.system.as_deref(), Some("- be brief"));
 }
 
 #[test]
@@ -188,13 +191,13 @@ fn bad_flags_and_values_are_named() {
     }
     assert!(refused(&["--resume-drops-turn="]).contains("must be a UUID"));
     assert!(refused(&["--enable-auto-mode"]).contains("--permission-mode auto"));
-    assert_eq!(parsed(&["--permission-mode", "manual"]).options.permission_mode, Some(PermissionMode::Default));
+    assert_eq!(parsed(&["--permission-mode", "manual"]).options.permissions.mode, Some(PermissionMode::Default));
 }
 
 #[test]
 fn lists_are_reduced() {
-    assert_eq!(parsed(&["--fallback-model", "a,b,a,c,d"]).options.fallback_models, ["a", "b", "c"]); // [CLI-49]
-    let sources = parsed(&["--setting-sources", "user, local"]).options.setting_sources;
+    assert_eq!(parsed(&["--fallback-model", "a,b,a,c,d"]).options.model.fallbacks, ["a", "b", "c"]); // [CLI-49]
+    let sources = parsed(&["--setting-sources", "user, local"]).options.configuration.sources;
     assert_eq!(sources, Some(vec![SettingSource::User, SettingSource::Local]));
     assert!(refused(&["--setting-sources", "user,team"]).contains("Allowed choices are user, project, local."));
 }

@@ -108,7 +108,7 @@ pub(crate) type AgentRefusal = ModelText;
 impl AgentTable {
     /// `roots` is `None` when agent definitions on disk are ignored.
     pub(crate) fn new(
-        kit: AgentTemplate,
+        template: AgentTemplate,
         runner: &'static dyn AgentRunner,
         roots: Option<DefinitionRoots>,
         given: Vec<AgentDefinition>,
@@ -117,13 +117,13 @@ impl AgentTable {
             Some(roots) => config::agents::AgentDefinitions::load(roots, &given),
             None => config::agents::AgentDefinitions::load(&DefinitionRoots::default(), &given),
         };
-        let limits = AgentLimits::from_env(&kit.env);
+        let limits = AgentLimits::from_env(&template.env);
         let listed_at = Instant::now();
         let definitions =
             Mutex::new(DefinitionCache { roots, explicit: given, declared: Arc::new(declared), listed_at });
-        let kit = Mutex::new(Arc::new(kit));
+        let template = Mutex::new(Arc::new(template));
         Self {
-            template: kit,
+            template,
             runner,
             limits,
             definitions,
@@ -141,9 +141,9 @@ impl AgentTable {
 
     /// Resets the table for a new conversation; `change` adjusts the template for it.
     pub(crate) fn begin_session(&self, change: impl FnOnce(&mut AgentTemplate)) {
-        let mut kit = AgentTemplate::clone(&self.template());
-        change(&mut kit);
-        *self.template.lock() = Arc::new(kit);
+        let mut template = AgentTemplate::clone(&self.template());
+        change(&mut template);
+        *self.template.lock() = Arc::new(template);
         self.entries().clear();
         self.count(|stats| *stats = SubagentStats::default());
     }
@@ -242,10 +242,10 @@ impl AgentTable {
     }
 
     /// Adds an agent to the table as running.
-    pub(crate) fn admit(self: &Arc<Self>, row: AgentEntry, room: SlotCheck) -> Result<AgentSlot, AgentRefusal> {
+    pub(crate) fn admit(self: &Arc<Self>, row: AgentEntry, slot_check: SlotCheck) -> Result<AgentSlot, AgentRefusal> {
         let mut rows = self.entries();
         let running = rows.iter().filter(|row| row.commands.is_some()).count();
-        if room == SlotCheck::Needed && running >= self.limits.concurrent {
+        if slot_check == SlotCheck::Needed && running >= self.limits.concurrent {
             self.count(|stats| stats.refused.concurrency_limit += 1);
             return Err(format!(
                 "Concurrent subagent limit reached ({running} of {} are running). Do not retry; wait until one has \

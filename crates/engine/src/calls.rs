@@ -99,8 +99,8 @@ pub(crate) async fn context_for(io: &SessionIo, id: &str, cancel: CancellationTo
         unreadable_before: 0,
         batch: (1, 0),
     };
-    let cage = prepare::session_sandbox(io).await?;
-    Ok(CallContext { sandbox: cage, ..prepare::call_cx(&used, permission::PathFacts::default(), io, cancel) })
+    let sandbox = prepare::session_sandbox(io).await?;
+    Ok(CallContext { sandbox, ..prepare::call_cx(&used, permission::PathFacts::default(), io, cancel) })
 }
 
 /// A call that was parsed but not started.

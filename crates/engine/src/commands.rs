@@ -88,7 +88,7 @@ pub(crate) async fn accept(session: &mut LiveSession, prompt: Prompt) {
     }
 }
 
-/// What a person at a screen is told who typed a command that nobody knows.
+/// What is shown to a person at a screen who typed an unknown command.
 async fn unknown_at_screen(session: &mut LiveSession, prompt: &Prompt) -> Option<String> {
     if !session.io.output.flags.has_screen || prompt.verbatim {
         return None;

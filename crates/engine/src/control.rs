@@ -195,7 +195,7 @@ impl SessionControl {
         self.closed && self.queue.backlog() == 0
     }
 
-    /// The turn's result is told.
+    /// The turn's result was sent.
     pub(crate) fn end_turn(&mut self) {
         self.running = false;
     }

@@ -89,7 +89,7 @@ impl SessionBuilder {
     /// An alias or the id of a model.
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Self {
-        self.options.model = Some(model.into());
+        self.options.model.name = Some(model.into());
         self
     }
 
@@ -143,12 +143,12 @@ impl SessionBuilder {
             Some(directory) => directory,
             None => sys::launch::cwd(&env).map_err(SessionError::Directory)?,
         };
-        options.multi_turn = true;
+        options.host.multi_turn = true;
         if handlers.permission.is_some() || handlers.question.is_some() {
-            options.permission_prompt_tool.get_or_insert_with(|| "stdio".to_owned());
+            options.permissions.prompt_tool.get_or_insert_with(|| "stdio".to_owned());
         }
         if handlers.question.is_none() {
-            options.disallowed_tools.push(tools::ask_user_question::NAME.to_owned());
+            options.permissions.denied.push(tools::ask_user_question::NAME.to_owned());
         }
         let (commands, events) = crate::open(StartRequest { env, cwd, options }).await?;
         Ok(Session { commands, events, handlers, replies: FuturesUnordered::new(), fault: None })

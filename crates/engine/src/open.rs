@@ -23,10 +23,10 @@ use crate::agents::recover::{self, AgentRecovery};
 use crate::agents::{AgentSpawner, AgentTable};
 use crate::control::{HostConnection, ModeChoice, SessionControl};
 use crate::deferred;
-use crate::session::{
-    LiveSession, PlaceChange, RulesParts, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules,
-    SessionTooling, StartState,
+use crate::session::builder::{
+    ContextSource, ConversationParts, KnowledgeParts, OutputParts, SessionBuilder, ToolingParts,
 };
+use crate::session::{LiveSession, PlaceChange, RulesParts, SessionProvider, StartState};
 use choice::{main_model, mode};
 use config::agents::AgentDefinition;
 use config::roots::DefinitionRoots;
@@ -38,7 +38,7 @@ use permission::KnownSecret;
 use permission::Policy;
 use session_parts::command::{COMMAND_QUEUE, CommandSender, Event, EventReceiver, EventSenders, event_channel};
 use session_parts::compaction_policy::CompactionPolicy;
-use session_parts::context::{ContextParts, MainModel, ModelChain, ModelContext, Reminders, TurnLimits};
+use session_parts::context::{MainModel, ModelChain, TurnLimits};
 use session_parts::grants::{BypassAvailability, ModeOwner};
 use session_parts::hooks::{EnvFiles, HookCallers, HookRestriction, HostHooks, OwnHooks};
 use session_parts::host::HostSender;
@@ -85,15 +85,15 @@ const OUTPUT_RETRIES: u32 = 5;
 pub async fn open(boot: StartRequest) -> Result<(CommandSender, EventReceiver), StartError> {
     let (commands, command_receiver) = mpsc::channel(COMMAND_QUEUE);
     let selection = selection(&boot.options);
-    let (boot, stay) = worktree::enter(boot, &selection).await?;
+    let (boot, active) = worktree::enter(boot, &selection).await?;
     let (out, events) = event_channel();
-    let opening = SessionAssembly::new(boot, selection, stay)?;
-    opening.structured()?;
-    for notice in opening.notices() {
+    let assembly = SessionAssembly::new(boot, selection, active)?;
+    assembly.structured()?;
+    for notice in assembly.notices() {
         // The queue is empty and far larger than the number of notices.
         out.stream.try_send(Event::Notice(notice)).ok();
     }
-    tokio::spawn(opening.serve(command_receiver, out));
+    tokio::spawn(assembly.serve(command_receiver, out));
     Ok((commands, events))
 }
 
@@ -104,16 +104,16 @@ pub(crate) fn open_idle(
     out: EventSenders,
 ) -> Result<(LiveSession, Vec<String>), StartError> {
     let selection = selection(&boot.options);
-    let opening = SessionAssembly::new(boot, selection, None)?;
-    let notices = opening.notices();
-    Ok((opening.build(commands, out)?, notices))
+    let assembly = SessionAssembly::new(boot, selection, None)?;
+    let notices = assembly.notices();
+    Ok((assembly.build(commands, out)?, notices))
 }
 
 /// Whether the conversation that `boot` resumes ends with a call that a hook deferred: then there is work without a
 /// prompt.
 pub fn awaits_call(boot: &StartRequest) -> bool {
     let Ok(cwd) = boot.cwd.canonicalize() else { return false };
-    let conversation = match boot.options.session {
+    let conversation = match boot.options.conversation.choice {
         SessionChoice::New { .. } => return false,
         SessionChoice::Continue { .. } | SessionChoice::Resume { .. } => {
             ConversationChoice::choose(&boot.options, &StoreLayout::new(&boot.env), &cwd)
@@ -126,7 +126,6 @@ pub fn awaits_call(boot: &StartRequest) -> bool {
 struct PromptInputs {
     restored: Option<resume::RestoredConversation>,
     files: Vec<config::MemoryFile>,
-    tools: Vec<Fragment>,
     system: Vec<Fragment>,
 }
 
@@ -179,7 +178,7 @@ impl SessionAssembly {
     fn new(
         boot: StartRequest,
         selection: SettingsSelection,
-        stay: Option<Arc<ActiveWorktree>>,
+        active: Option<Arc<ActiveWorktree>>,
     ) -> Result<Self, StartError> {
         let cwd = boot.cwd.canonicalize().map_err(|e| {
             let message = format!("The current directory cannot be used: {}: {e}", boot.cwd.display());
@@ -187,20 +186,20 @@ impl SessionAssembly {
         })?;
         config::state::check(&boot.env).map_err(|e| StartError::of(StartFailure::Configuration, e))?;
         let conversation = ConversationChoice::choose(&boot.options, &StoreLayout::new(&boot.env), &cwd)?;
-        Self::for_conversation(boot, selection, (cwd, stay), conversation)
+        Self::for_conversation(boot, selection, (cwd, active), conversation)
     }
 
     /// Loads the configuration of the directory the conversation will run in.
     fn for_conversation(
         boot: StartRequest,
         selection: SettingsSelection,
-        (mut cwd, stay): (PathBuf, Option<Arc<ActiveWorktree>>),
+        (mut cwd, active): (PathBuf, Option<Arc<ActiveWorktree>>),
         conversation: ConversationChoice,
     ) -> Result<Self, StartError> {
         let (options, layout) = (boot.options, StoreLayout::new(&boot.env));
         let temp_notice = layout.prepare_temp();
-        let SessionPlace { active_worktree: stay, place_change: placed, notice } =
-            conversation.session_place(stay, &mut cwd, &boot.env)?;
+        let SessionPlace { active_worktree: active, place_change: placed, notice } =
+            conversation.session_place(active, &mut cwd, &boot.env)?;
         let mut loaded = ConfigLoader::open(&cwd, &boot.env, &selection)
             .map_err(|e| StartError::of(StartFailure::Configuration, e))?;
         loaded.notices.extend(notice.into_iter().chain(temp_notice));
@@ -208,7 +207,7 @@ impl SessionAssembly {
         let roots = agent::roots(&options, &cwd, &env, &selection, &loaded);
         let (main, missing_agent) = match agent::main(&options, &loaded, &conversation, roots.as_ref()) {
             Ok(main) => (main, None),
-            Err(error) if options.multi_turn => (agent::MainAgent::default(), Some(error)),
+            Err(error) if options.host.multi_turn => (agent::MainAgent::default(), Some(error)),
             Err(error) => return Err(error),
         };
         let wanted = mode(&options, &loaded, &conversation, main.definition.as_ref(), &env)?;
@@ -218,9 +217,9 @@ impl SessionAssembly {
         let catalog = Arc::new(ModelCatalog::default());
         let (model, notice) = main_model(&options, &loaded, &conversation, main.definition.as_ref(), (&catalog, &env));
         loaded.notices.extend(notice);
-        let wanted_credential = CredentialOptions { bare: options.bare, now_ms: sys::clock::now_ms() };
+        let wanted_credential = CredentialOptions { bare: options.configuration.bare, now_ms: sys::clock::now_ms() };
         let credential = config::credentials::resolve(&env, &loaded, wanted_credential);
-        let mut opening = Self {
+        let mut assembly = Self {
             options,
             env,
             base_env: boot.env,
@@ -240,7 +239,7 @@ impl SessionAssembly {
             agent_notice: main.notice,
             sandbox: None,
             declared_servers: declared,
-            active_worktree: stay,
+            active_worktree: active,
             place_change: placed,
             has_worktrees: false,
             missing_agent,
@@ -249,8 +248,8 @@ impl SessionAssembly {
             mirror: None,
             carried_state: None,
         };
-        opening.sandbox = opening.open_sandbox()?;
-        Ok(opening)
+        assembly.sandbox = assembly.open_sandbox()?;
+        Ok(assembly)
     }
 
     /// The sandbox, when settings enable one. Fails when a required sandbox is not available.
@@ -260,11 +259,12 @@ impl SessionAssembly {
         }
         let tasks = self.layout.create_tasks_dir(&self.cwd, &self.conversation.session_id);
         let tasks = tasks.map_err(|e| StartError::of(StartFailure::Sandbox, e))?;
-        let grounds = SandboxInputs {
+        let inputs = SandboxInputs {
             cwd: self.cwd.clone(),
             additional: self
                 .options
-                .add_dirs
+                .permissions
+                .directories
                 .iter()
                 .map(|dir| self.cwd.join(dir))
                 .chain(self.loaded.additional_directories.iter().cloned())
@@ -273,7 +273,7 @@ impl SessionAssembly {
             base_env: self.base_env.clone(),
             scratch: tasks.parent().unwrap_or(&tasks).to_path_buf(),
         };
-        let confinement = SessionSandbox::always_on(&self.loaded, grounds);
+        let confinement = SessionSandbox::always_on(&self.loaded, inputs);
         match confinement.unavailable() {
             Some(why) if confinement.is_required() => Err(StartError::of(
                 StartFailure::Sandbox,
@@ -317,8 +317,8 @@ impl SessionAssembly {
     /// A notice about an unknown model whose context window is not configured.
     fn assumed_window_notice(&self) -> Option<String> {
         let facts = self.catalog.lookup(&self.model.id);
-        let told = self.env.non_empty("CLAUDE_CODE_MAX_CONTEXT_TOKENS").is_some() || facts.long_window_requested;
-        (!told).then(|| {
+        let is_known = self.env.non_empty("CLAUDE_CODE_MAX_CONTEXT_TOKENS").is_some() || facts.long_window_requested;
+        (!is_known).then(|| {
             format!(
                 "Note: gimlet does not know the model {}. A context window of {} tokens is assumed; \
                  CLAUDE_CODE_MAX_CONTEXT_TOKENS=N sets another one.",
@@ -330,11 +330,11 @@ impl SessionAssembly {
 
     fn build(mut self, commands: mpsc::Receiver<crate::Command>, out: EventSenders) -> Result<LiveSession, StartError> {
         let session_id = self.conversation.session_id.clone();
-        let reduced = HookRestriction::from((self.options.bare, self.options.safe_mode));
+        let reduced = HookRestriction::from((self.options.configuration.bare, self.options.configuration.safe_mode));
         let host = HostSender::new(out.stream.clone(), session_id.clone());
-        self.mirror = self.options.session_mirror.then(|| session_parts::mirror::tap(host.stream()));
-        let (live, desk) = self.host_questions(&host);
-        let host_hooks = Arc::new(HostHooks::new(desk.clone(), self.initialize.hooks.clone().unwrap_or_default()));
+        self.mirror = self.options.host.session_mirror.then(|| session_parts::mirror::tap(host.stream()));
+        let (live, questions) = self.host_questions(&host);
+        let host_hooks = Arc::new(HostHooks::new(questions.clone(), self.initialize.hooks.clone().unwrap_or_default()));
         let own_hooks = OwnHooks { host: host_hooks.layer(), ..self.own_hooks() };
         let (catalogue, limits) = session_parts::hooks::with_own(&self.loaded, reduced, &own_hooks);
         let env_files = self.env_files(&catalogue);
@@ -346,7 +346,7 @@ impl SessionAssembly {
         let (chosen, chosen_mode) = tokio::sync::watch::channel(None);
         let modes = ModeChoice { chosen, bypass: self.bypass() };
         let structured = self.structured()?;
-        let owed = self.agent_recovery();
+        let agent_recovery = self.agent_recovery();
         let deferred =
             self.conversation.loaded.as_ref().filter(|_| !self.conversation.is_fork).and_then(deferred::find);
         let (restored, remembered) = self.restored(&out, &session_id);
@@ -354,19 +354,19 @@ impl SessionAssembly {
         let files = std::mem::take(&mut memory.files);
         let roots = self.roots();
         let recipe = self.prompt_recipe(roots.clone());
-        let teaching = self.skills_template(roots, memory.lazy);
-        let lore = teaching.build(restored.as_ref().map(|r| r.sent_skill_lines.clone()).unwrap_or_default());
-        let mut registry = toolbox::registry(&self, &policy, structured.clone(), &lore);
-        let identity = Arc::new(RequestIdentity::new(&session_id, &self.options.entrypoint, &self.env));
+        let skills_template = self.skills_template(roots, memory.lazy);
+        let skills = skills_template.build(restored.as_ref().map(|r| r.sent_skill_lines.clone()).unwrap_or_default());
+        let mut registry = toolbox::registry(&self, &policy, structured.clone(), &skills);
+        let identity = Arc::new(RequestIdentity::new(&session_id, &self.options.host.entrypoint, &self.env));
         let transport = cassette::transport(&self)?;
         let side = Arc::new(SideClient::new(Arc::clone(&identity), self.small_model()));
-        let servers = self.servers(&host, &desk, &watch);
+        let servers = self.servers(&host, &questions, &watch);
         let callers = HookCallers::new(self.env.clone(), Arc::clone(&side), limits, Arc::clone(&host_hooks))
             .with_servers(Arc::clone(&servers) as Arc<dyn session_parts::hooks::ServerTools>);
         let state = Arc::new(self.tool_state(env_files.as_ref()));
         servers.owner.mask_with(Arc::clone(&state.masking));
         let ledger = self.ledger();
-        let kit = agent::template(
+        let template = agent::template(
             &self,
             &registry,
             agent::AgentTemplateParts {
@@ -375,56 +375,55 @@ impl SessionAssembly {
                 state: &state,
                 ledger: &ledger,
                 files: &files,
-                skills: teaching,
+                skills: skills_template,
                 watch: &watch,
                 servers: &servers,
             },
         );
-        let agents = Arc::new(AgentTable::new(kit, &SessionAgents, self.roots.clone(), self.options.agents.clone()));
+        let agents = Arc::new(AgentTable::new(
+            template,
+            &SessionAgents,
+            self.roots.clone(),
+            self.options.agents.definitions.clone(),
+        ));
         let spawner = AgentSpawner::new(agents, None, 0, CancellationToken::new());
         toolbox::add_agents(&mut registry, &self, &policy, &spawner);
         toolbox::add_worktrees(&mut registry, &self, &policy);
         let registry = Arc::new(registry);
         let hooks = self.session_hooks(catalogue, (callers, own_hooks), host.clone(), (env_files, &spawner));
         let output = self.session_output(host.clone(), ledger, live);
-        let rules = self.session_rules(watch, policy, chosen_mode, &desk);
+        let rules = self.session_rules(watch, policy, chosen_mode, &questions);
         let provider = SessionProvider { connection: self.provider(transport, Arc::clone(&state)), side };
-        let tooling = SessionTooling {
+        let tooling = ToolingParts {
             registry: Arc::clone(&registry),
             directories: self.workspace(&rules.watch),
             state,
             structured,
             concurrency: self.concurrency(),
             spawner,
-            worktree_guard: self.active_worktree.as_ref().map(|stay| stay.guard()),
+            worktree_guard: self.active_worktree.as_ref().map(|active| active.guard()),
             active_worktree: self.active_worktree.clone(),
-            view: None,
         };
         let mcp = McpToolset::new(servers, Arc::clone(&registry), self.server_filter()).continue_from(remembered);
-        let knowledge = SessionKnowledge {
-            skills: lore,
-            mcp,
-            plan: self.planning(),
-            pending_notices: Vec::new(),
-            loaded_skills: Vec::new(),
-        };
-        let io = SessionIo { env: self.env.clone(), output, rules, tooling, knowledge, provider, hooks };
-        let tools = registry.tool_fragments().into_iter().map(Fragment::new).collect();
+        let knowledge = KnowledgeParts { skills, mcp, plan: self.planning() };
         let system = recipe.system(&self.loaded, &self.model.id);
-        let context = self.context(identity, PromptInputs { restored, files, tools, system });
-        let reach = self.session_handles(&io, host_hooks, Arc::clone(&registry));
+        let context = self.context(identity, PromptInputs { restored, files, system });
+        let env = self.env.clone();
+        let builder = SessionBuilder { env, output, rules, tooling, knowledge, provider, hooks, context };
+        let (io, context) = builder.build();
+        let handles = self.session_handles(&io, host_hooks, registry);
         let initialize = self.initialize.clone();
-        let start = StartState { agent_recovery: owed, deferred, ..self.start_state() };
-        let front = HostConnection { replies: out.replies, questions: desk, handles: reach };
-        let mut control = SessionControl::new(commands, Some(front), modes);
+        let start = StartState { agent_recovery, deferred, ..self.start_state() };
+        let host_connection = HostConnection { replies: out.replies, questions, handles };
+        let mut control = SessionControl::new(commands, Some(host_connection), modes);
         control.view.rules = io.rules.published();
         control.view.apply_initialize(&initialize);
         Ok(LiveSession { control, context, io, start, recipe: Some(recipe) })
     }
 
-    fn session_output(&self, host: HostSender, ledger: Ledger, live_record: Option<Arc<LiveRecord>>) -> SessionOutput {
+    fn session_output(&self, host: HostSender, ledger: Ledger, live_record: Option<Arc<LiveRecord>>) -> OutputParts {
         let (transcript, flags, facts) = (self.transcript_writer(), self.host_flags(), self.init_facts());
-        SessionOutput { host, transcript, ledger, live_record, flags, facts, results: 0 }
+        OutputParts { host, transcript, ledger, live_record, flags, facts }
     }
 
     fn session_rules(
@@ -433,8 +432,8 @@ impl SessionAssembly {
         policy: Arc<Policy>,
         chosen_mode: tokio::sync::watch::Receiver<Option<PermissionMode>>,
         questions: &HostQuestions,
-    ) -> SessionRules {
-        SessionRules::new(RulesParts {
+    ) -> RulesParts {
+        RulesParts {
             policy,
             mode: self.mode,
             watch,
@@ -443,7 +442,7 @@ impl SessionAssembly {
             mode_owner: ModeOwner::Session,
             grants_seen: 0,
             permission_channel: self.permission_channel(questions),
-        })
+        }
     }
 
     /// The conversation that is resumed; hosts that show conversations are sent its end.
@@ -454,7 +453,7 @@ impl SessionAssembly {
     ) -> (Option<resume::RestoredConversation>, session_parts::mcp::RestoredServers) {
         let has_boundary = self.conversation.loaded.as_ref().is_some_and(|loaded| loaded.boundary.is_some());
         let mut restored = self.conversation.loaded.as_mut().map(resume::restore);
-        if let Some(restored) = restored.as_ref().filter(|_| self.options.replay_history) {
+        if let Some(restored) = restored.as_ref().filter(|_| self.options.host.replay_history) {
             replay::send_history(restored, &out.stream, session_id, has_boundary);
         }
         let remembered = restored.as_mut().map(|r| std::mem::take(&mut r.servers)).unwrap_or_default();
@@ -464,10 +463,10 @@ impl SessionAssembly {
     /// The state for the first turn.
     fn start_state(self) -> StartState {
         let agent = self.agent.as_ref().map(|agent| agent.name.clone());
-        let (setup, only_hooks) = (self.options.setup, self.options.init_only);
+        let (setup, only_hooks) = (self.options.configuration.setup, self.options.configuration.init_only);
         let is_new = self.conversation.loaded.is_none();
         let initial = self.agent.as_ref().filter(|_| is_new).and_then(|agent| agent.initial_prompt.clone());
-        let conversation = self.conversation.start(self.options.name, self.mode);
+        let conversation = self.conversation.start(self.options.conversation.name, self.mode);
         StartState {
             setup,
             only_hooks,
@@ -494,13 +493,13 @@ impl SessionAssembly {
     }
 
     fn additional(&self) -> Vec<PathBuf> {
-        let given = self.options.add_dirs.iter().map(|d| self.cwd.join(d));
+        let given = self.options.permissions.directories.iter().map(|d| self.cwd.join(d));
         given.chain(self.loaded.additional_directories.iter().cloned()).collect()
     }
 
     /// Bypass mode can be chosen later only when the launch allowed it.
     fn bypass(&self) -> BypassAvailability {
-        let launched = self.options.allow_bypass || self.mode == PermissionMode::BypassPermissions;
+        let launched = self.options.permissions.allow_bypass || self.mode == PermissionMode::BypassPermissions;
         if launched && !self.loaded.bypass_disabled {
             BypassAvailability::Available
         } else {
@@ -509,10 +508,10 @@ impl SessionAssembly {
     }
 
     /// A host can be asked only when it reads our output and sends stream-json input.
-    fn permission_channel(&self, desk: &HostQuestions) -> PermissionChannel {
-        match self.options.permission_prompt_tool.as_deref() {
-            _ if self.options.no_prompts => PermissionChannel::Nobody,
-            Some("stdio") if self.options.multi_turn => PermissionChannel::Host(desk.clone()),
+    fn permission_channel(&self, questions: &HostQuestions) -> PermissionChannel {
+        match self.options.permissions.prompt_tool.as_deref() {
+            _ if self.options.permissions.no_prompts => PermissionChannel::Nobody,
+            Some("stdio") if self.options.host.multi_turn => PermissionChannel::Host(questions.clone()),
             Some("stdio") | None => PermissionChannel::Nobody,
             Some(tool) => PermissionChannel::Tool(tool.to_owned()),
         }
@@ -547,7 +546,7 @@ impl SessionAssembly {
             tasks_dir: self.tasks_dir(),
             config_home: self.layout.home().to_path_buf(),
             read_before_edit: facts.read_before_edit,
-            effort: self.options.effort.clone().or(effort),
+            effort: self.options.model.effort.clone().or(effort),
             secret_vars: config::environment::SECRET_VARIABLES.iter().map(|s| (*s).to_owned()).collect(),
             documents: facts.known,
             plan_file: Some(self.planning().file),
@@ -578,7 +577,7 @@ impl SessionAssembly {
     }
 
     fn structured(&self) -> Result<Option<Arc<StructuredOutput>>, StartError> {
-        let Some(schema) = &self.options.json_schema else { return Ok(None) };
+        let Some(schema) = &self.options.tools.output_schema else { return Ok(None) };
         let tool = StructuredOutput::new(schema).map_err(|e| StartError::of(StartFailure::Configuration, e))?;
         Ok(Some(Arc::new(tool)))
     }
@@ -603,9 +602,9 @@ impl SessionAssembly {
         let open = self.env.is_on("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS");
         let sdk = self.env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE");
         HostFlags {
-            partial_messages: self.options.partial_messages,
-            replay_user_messages: self.options.replay_user_messages,
-            has_screen: self.options.replay_history,
+            partial_messages: self.options.host.partial_messages,
+            replay_user_messages: self.options.host.replay_user_messages,
+            has_screen: self.options.host.replay_history,
             ends_after_turn: false,
             session_state: match (open, sdk) {
                 (true, _) => Some(StateFrames::Open),
@@ -621,35 +620,28 @@ impl SessionAssembly {
             api_key_source: self.credential.as_ref().map_or("none", |c| c.api_key_source()),
             output_style: style_name(&self.loaded),
             output_styles: self.roots.as_ref().map_or_else(|| vec![DEFAULT_STYLE.into()], config::styles::names),
-            betas: self.options.betas.clone(),
-            has_commands: !self.options.disable_slash_commands,
+            betas: self.options.model.betas.clone(),
+            has_commands: !self.options.configuration.disable_slash_commands,
             tool_aliases: self.initialize.tool_aliases.clone().unwrap_or_default(),
         }
     }
 
-    fn context(&mut self, identity: Arc<RequestIdentity>, told: PromptInputs) -> ModelContext {
-        let PromptInputs { restored, files, tools, system } = told;
-        let (history, told_date, context_told) =
-            restored.map_or((Vec::new(), None, false), |r| (r.history, r.sent_date, r.is_context_sent));
-        ModelContext::new(ContextParts {
+    fn context(&self, identity: Arc<RequestIdentity>, inputs: PromptInputs) -> ContextSource {
+        let PromptInputs { restored, files, system } = inputs;
+        ContextSource::Conversation(Box::new(ConversationParts {
             catalog: Arc::clone(&self.catalog),
-            history: history.into(),
+            restored,
             compaction: CompactionPolicy::new(self.compaction_settings(), &self.env, self.served()),
             models: ModelChain::new(self.model.clone(), self.fallback_chain()),
             settings: self.request_settings(identity),
-            tools,
             system,
-            reminders: Reminders {
-                files,
-                sent_date: told_date,
-                is_context_sent: context_told,
-                notes: self.notes_dir(),
-            },
+            files,
+            notes: self.notes_dir(),
             limits: TurnLimits {
-                max_turns: self.options.max_turns.or_else(|| self.agent.as_ref()?.max_turns),
-                max_budget_usd: self.options.max_budget_usd,
+                max_turns: self.options.limits.max_turns.or_else(|| self.agent.as_ref()?.max_turns),
+                max_budget_usd: self.options.limits.max_budget_usd,
                 output_retries: self.env.number("MAX_STRUCTURED_OUTPUT_RETRIES").unwrap_or(OUTPUT_RETRIES),
             },
-        })
+        }))
     }
 }

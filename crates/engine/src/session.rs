@@ -1,6 +1,7 @@
 //! One conversation: the owner of its parts, and what happens between turns.
 
 mod agents;
+pub(crate) mod builder;
 mod grants;
 pub(crate) mod hooks;
 pub(crate) mod housekeeping;
@@ -82,7 +83,7 @@ pub(crate) struct StartState {
     pub agent_recovery: AgentRecovery,
     /// A call that a hook deferred to this run.
     pub deferred: Option<session_parts::tool_use::ToolUse>,
-    /// The host has already been told that the turn started.
+    /// The start of the turn was already announced to the host.
     pub is_announced: bool,
     /// The text that the agent definition puts before the first prompt.
     pub initial_prompt: Option<String>,
@@ -136,8 +137,8 @@ impl LiveSession {
         if let Some(mark) = self.start.unarchive.take() {
             std::fs::remove_file(mark).ok();
         }
-        let owed = std::mem::take(&mut self.start.agent_recovery);
-        self.apply_recovery(owed)?;
+        let recovery = std::mem::take(&mut self.start.agent_recovery);
+        self.apply_recovery(recovery)?;
         if let Some(agent_setting) = self.start.agent.take() {
             self.io
                 .output
@@ -177,22 +178,22 @@ impl LiveSession {
     }
 
     /// Records the results of calls whose agents ended undelivered; other ends are sent with the next request.
-    fn apply_recovery(&mut self, owed: AgentRecovery) -> Result<(), StoreError> {
+    fn apply_recovery(&mut self, recovery: AgentRecovery) -> Result<(), StoreError> {
         let session_dir = self.io.tooling.state.facts.session_dir.clone();
-        for result in owed.results {
+        for result in recovery.results {
             result.mark_delivered(&session_dir);
             let block = results::record_recovered(&mut self.io, result)?;
             let (blocks, lines) = block.into_iter().unzip();
             self.context.push_results(blocks, lines);
         }
-        self.io.knowledge.pending_notices.extend(owed.notices);
+        self.io.knowledge.pending_notices.extend(recovery.notices);
         Ok(())
     }
 
     /// Records the task of an agent.
     pub(crate) async fn accept_task(&mut self, prompt: &Prompt) -> Result<(), StoreError> {
-        let owed = std::mem::take(&mut self.start.agent_recovery);
-        self.apply_recovery(owed)?;
+        let recovery = std::mem::take(&mut self.start.agent_recovery);
+        self.apply_recovery(recovery)?;
         let message = user_message(&prompt.content);
         let line = UserLine {
             message: message.clone(),
@@ -350,7 +351,7 @@ impl SessionIo {
         self.output.host.explain_wait(waiting, Box::pin(self.provider.connection.client())).await
     }
 
-    /// `idle`, `running` or `requires_action`, for hosts that asked to be told.
+    /// `idle`, `running` or `requires_action`, for hosts that asked for it.
     pub(crate) async fn send_state(&self, state: &'static str) {
         if let Some(frames) = self.output.flags.session_state {
             let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };

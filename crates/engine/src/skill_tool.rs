@@ -51,8 +51,8 @@ impl Tool for SkillTool {
         let name = input.string("skill")?;
         let args = input.opt_string("args")?.unwrap_or_default();
         let (skills, fixed) = {
-            let shelf = self.shared.lock();
-            (Arc::clone(&shelf.skills), shelf.facts.clone().unwrap_or_else(|| Arc::clone(&self.facts)))
+            let shared = self.shared.lock();
+            (Arc::clone(&shared.skills), shared.facts.clone().unwrap_or_else(|| Arc::clone(&self.facts)))
         };
         // Models write the slash too.
         let name = name.trim().trim_start_matches('/');
@@ -98,14 +98,15 @@ impl SkillCall {
             Err(why) => return ToolOutcome::failed(why),
         };
         let id = cx.id.clone();
-        let scene = InvocationContext { facts: self.facts, policy: Arc::clone(&view.policy), cx };
+        let skill_context = InvocationContext { facts: self.facts, policy: Arc::clone(&view.policy), cx };
         let name = self.skill.name.clone();
-        match invoke(self.skill, &self.args, &scene).await {
+        match invoke(self.skill, &self.args, &skill_context).await {
             Ok(invocation) if invocation.skill.context == SkillContext::Fork => {
                 let Some(spawner) = view.spawner.upgrade() else {
                     return ToolOutcome::failed("The session is ending; no agent is started.");
                 };
-                let done = spawner.run_forked_skill(invocation.into_fork(), &scene.policy, scene.cx).await;
+                let done =
+                    spawner.run_forked_skill(invocation.into_fork(), &skill_context.policy, skill_context.cx).await;
                 done.unwrap_or_else(ToolOutcome::failed)
             }
             Ok(mut invocation) => {

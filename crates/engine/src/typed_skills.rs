@@ -54,18 +54,18 @@ pub(crate) async fn load(
             Ok(cx) => cx,
             Err(error) => return Ok(Err(format!("The sandbox could not be set up: {error}"))),
         };
-        let scene = InvocationContext {
+        let skill_context = InvocationContext {
             facts: Arc::clone(&session.io.knowledge.skills.facts),
             policy: Arc::clone(session.io.rules.policy()),
             cx,
         };
         let variants: Vec<String> =
             session.io.knowledge.skills.skills().qualified(&skill.name).map(|other| other.name.clone()).collect();
-        let rendering = invoke(skill, &plan.arguments, &scene);
+        let rendering = invoke(skill, &plan.arguments, &skill_context);
         match session.control.during(rendering).await {
             Some(Ok(invocation)) if invocation.skill.context == SkillContext::Fork => {
                 let name = invocation.skill.name.clone();
-                match run_fork(session, invocation, scene).await {
+                match run_fork(session, invocation, skill_context).await {
                     Some(Ok(report)) => {
                         let text = session_parts::prompts::forked_skill(&name, &report);
                         session.inject(&text, PromptSource::Meta).await?;
@@ -90,12 +90,12 @@ pub(crate) async fn load(
 async fn run_fork(
     session: &mut LiveSession,
     invocation: SkillInvocation,
-    scene: InvocationContext,
+    skill_context: InvocationContext,
 ) -> Option<Result<String, String>> {
     let LiveSession { control, context, io, .. } = session;
     let fork = invocation.into_fork();
-    let cx = CallContext { session: Some(io.view(context)), ..scene.cx };
-    let done = control.during(io.tooling.spawner.run_forked_skill(fork, &scene.policy, cx)).await?;
+    let cx = CallContext { session: Some(io.view(context)), ..skill_context.cx };
+    let done = control.during(io.tooling.spawner.run_forked_skill(fork, &skill_context.policy, cx)).await?;
     Some(match done {
         Ok(outcome) if outcome.is_error => Err(outcome.content.text().into_owned()),
         Ok(outcome) => Ok(outcome.content.text().into_owned()),

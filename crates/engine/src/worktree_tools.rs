@@ -92,12 +92,12 @@ impl Tool for ExitWorktree {
         let input = ToolInput::of(Self::NAME, input)?;
         let action = input.opt_choice("action", &["keep", "remove"])?.ok_or_else(|| input.missing("action"))?;
         let discards = input.opt_bool("discard_changes")?.unwrap_or(false);
-        let fate = match (action, discards) {
+        let action = match (action, discards) {
             ("remove", true) => ExitAction::Discard,
             ("remove", false) => ExitAction::Remove,
             _ => ExitAction::Keep,
         };
-        Ok(Box::new(ExitWorktreeCall { fate }))
+        Ok(Box::new(ExitWorktreeCall { action }))
     }
 }
 
@@ -142,30 +142,30 @@ impl EnterWorktreeCall {
         if view.worktree_guard.is_some() {
             return Err("A worktree is already in use here. Leave it with ExitWorktree first.".into());
         }
-        let stay = match self.target {
+        let active = match self.target {
             EnterTarget::Named(name) => create_new(&view, name, cx).await?,
             EnterTarget::Existing(path) => open_path(&view, &cx.workspace.absolute(&path), cx)?,
         };
-        let (path, branch) = (stay.worktree.path.clone(), stay.worktree.branch.clone());
+        let (path, branch) = (active.worktree.path.clone(), active.worktree.branch.clone());
         let on = branch.as_ref().map(|branch| format!(" on branch {branch}")).unwrap_or_default();
         let message = format!(
             "The session works in the worktree {}{on} now, started from {}. Paths and commands belong to it; the main \
              checkout cannot be changed. Leave with ExitWorktree.",
             path.display(),
-            stay.worktree.started_from()
+            active.worktree.started_from()
         );
         let mut structured = json!({"worktreePath": path.display().to_string()});
         if let Some(branch) = branch {
             structured["worktreeBranch"] = branch.into();
         }
         structured["message"] = message.clone().into();
-        let effects = vec![CallEffect::Move(WorktreeMove::Into(Arc::new(stay))).boxed()];
+        let effects = vec![CallEffect::Move(WorktreeMove::Into(Arc::new(active))).boxed()];
         Ok(ToolOutcome { effects, ..ToolOutcome::text(message, wire::raw::to_raw(&structured).ok()) })
     }
 }
 
 async fn create_new(view: &SessionView, name: WorktreeName, cx: &CallContext) -> Result<ActiveWorktree, ModelText> {
-    let order = WorktreeRequest {
+    let request = WorktreeRequest {
         project: &view.project_dir,
         name,
         holder: WorktreeHolder::Session(&cx.state.facts.session_id),
@@ -174,7 +174,7 @@ async fn create_new(view: &SessionView, name: WorktreeName, cx: &CallContext) ->
         env: &view.env,
         hooks: Some(&view.worktree_hooks),
     };
-    let worktree = Worktree::create(order).await?;
+    let worktree = Worktree::create(request).await?;
     Ok(ActiveWorktree { worktree, previous_dir: view.project_dir.clone(), right: WorktreeRight::Made })
 }
 
@@ -203,7 +203,7 @@ enum ExitAction {
 }
 
 struct ExitWorktreeCall {
-    fate: ExitAction,
+    action: ExitAction,
 }
 
 impl ToolCall for ExitWorktreeCall {
@@ -223,18 +223,21 @@ impl ToolCall for ExitWorktreeCall {
 impl ExitWorktreeCall {
     async fn leave(self, cx: &CallContext) -> Result<ToolOutcome, ModelText> {
         let view = SessionView::of(cx)?;
-        let Some(stay) = &view.active_worktree else {
+        let Some(active) = &view.active_worktree else {
             return Err("No worktree was entered here with EnterWorktree, so there is none to leave.".into());
         };
-        let path = stay.worktree.path.display().to_string();
-        let from =
-            if stay.previous_dir.is_dir() { stay.previous_dir.clone() } else { sys::real_path::path(Path::new("/")) };
-        let gone = match self.fate {
+        let path = active.worktree.path.display().to_string();
+        let from = if active.previous_dir.is_dir() {
+            active.previous_dir.clone()
+        } else {
+            sys::real_path::path(Path::new("/"))
+        };
+        let gone = match self.action {
             ExitAction::Keep => {
-                stay.worktree.unlock();
+                active.worktree.unlock();
                 None
             }
-            ExitAction::Remove | ExitAction::Discard => Some(self.remove(stay, &view).await?),
+            ExitAction::Remove | ExitAction::Discard => Some(self.remove(active, &view).await?),
         };
         let mut message = match &gone {
             None => format!("Left the worktree {path}; it stays as it is."),
@@ -248,24 +251,24 @@ impl ExitWorktreeCall {
             .ok();
         }
         write!(message, " The session works in {} again.", from.display()).ok();
-        let structured = wire::raw::to_raw(&self.structured(stay, &from, gone.as_ref(), &message)).ok();
+        let structured = wire::raw::to_raw(&self.structured(active, &from, gone.as_ref(), &message)).ok();
         let effects = vec![CallEffect::Move(WorktreeMove::Back(from)).boxed()];
         Ok(ToolOutcome { effects, ..ToolOutcome::text(message, structured) })
     }
 
     fn structured(
         &self,
-        stay: &ActiveWorktree,
+        active: &ActiveWorktree,
         from: &Path,
         gone: Option<&RemovedWorktree>,
         message: &str,
     ) -> serde_json::Value {
         let mut fields = json!({
-            "action": if self.fate == ExitAction::Keep { "keep" } else { "remove" },
+            "action": if self.action == ExitAction::Keep { "keep" } else { "remove" },
             "originalCwd": from.display().to_string(),
-            "worktreePath": stay.worktree.path.display().to_string(),
+            "worktreePath": active.worktree.path.display().to_string(),
         });
-        if let Some(branch) = &stay.worktree.branch {
+        if let Some(branch) = &active.worktree.branch {
             fields["worktreeBranch"] = branch.clone().into();
         }
         if let Some(gone) = gone.filter(|gone| gone.reference.is_some()) {
@@ -276,18 +279,18 @@ impl ExitWorktreeCall {
         fields
     }
 
-    async fn remove(&self, stay: &ActiveWorktree, view: &SessionView) -> Result<RemovedWorktree, ModelText> {
-        let path = stay.worktree.path.display();
-        if stay.right == WorktreeRight::Lent {
+    async fn remove(&self, active: &ActiveWorktree, view: &SessionView) -> Result<RemovedWorktree, ModelText> {
+        let path = active.worktree.path.display();
+        if active.right == WorktreeRight::Lent {
             return Err(format!(
                 "The worktree {path} was not made by this session, so it is not removed. Leave it with action keep."
             )
             .into());
         }
-        let work = stay.worktree.unsaved_work().await;
+        let work = active.worktree.unsaved_work().await;
         let objection = removal_objection(&work);
         let mut reference = None;
-        match (objection, self.fate) {
+        match (objection, self.action) {
             (Some(why), ExitAction::Remove | ExitAction::Keep) => {
                 return Err(format!(
                     "The worktree {path} is not removed: {why}. Commit and merge or push it, leave it with action keep, or \
@@ -295,12 +298,12 @@ impl ExitWorktreeCall {
                 ).into());
             }
             (Some(_), ExitAction::Discard) => {
-                let kept = stay.worktree.save_to_reference().await;
+                let kept = active.worktree.save_to_reference().await;
                 reference = Some(kept.map_err(|why| format!("The worktree {path} is not removed: {why}."))?);
             }
             (None, _) => {}
         }
-        stay.worktree.remove(Some(&view.worktree_hooks)).await?;
+        active.worktree.remove(Some(&view.worktree_hooks)).await?;
         Ok(RemovedWorktree { work: work.unwrap_or_default(), reference })
     }
 }

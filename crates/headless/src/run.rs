@@ -54,7 +54,7 @@ pub async fn run(job: HeadlessJob) -> u8 {
             return 1;
         }
     };
-    let session_id = announced_id(&job.boot.options.session);
+    let session_id = announced_id(&job.boot.options.conversation.choice);
     let (commands, events) = match engine::open(job.boot).await {
         Ok(session) => session,
         Err(error) => {
@@ -108,7 +108,7 @@ pub async fn run(job: HeadlessJob) -> u8 {
 
 /// The prompt to submit before frames are read. The error is a message ready to print.
 fn first_prompt(job: &HeadlessJob) -> Result<Option<String>, String> {
-    if job.boot.options.init_only {
+    if job.boot.options.configuration.init_only {
         return Ok(None);
     }
     match &job.input {

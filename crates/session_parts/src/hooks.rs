@@ -395,12 +395,12 @@ impl SessionHooks {
 
 fn assemble(
     catalogue: hooks::HookCatalogue,
-    around: &HandlerEnvironment,
+    environment: &HandlerEnvironment,
     runner: HookCaller,
     spent: &SpentHandlers,
 ) -> Arc<Hooks> {
     let program = sys::process::own_binary().unwrap_or_default();
-    Arc::new(Hooks::new(catalogue, around.clone(), Arc::new(runner), program).with_spent(spent))
+    Arc::new(Hooks::new(catalogue, environment.clone(), Arc::new(runner), program).with_spent(spent))
 }
 
 impl SessionHooks {

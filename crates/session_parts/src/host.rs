@@ -75,25 +75,25 @@ impl HostSender {
 
     /// A sender for the messages of an agent.
     #[must_use]
-    pub fn for_agent(&self, voice: Arc<AgentOutput>) -> Self {
-        Self { agent_output: Some(voice), ..self.clone() }
+    pub fn for_agent(&self, agent_output: Arc<AgentOutput>) -> Self {
+        Self { agent_output: Some(agent_output), ..self.clone() }
     }
 
     /// The agent whose messages are sent; `None` for the main thread.
     pub fn agent_id(&self) -> Option<&str> {
-        self.agent_output.as_ref().map(|voice| voice.agent_id())
+        self.agent_output.as_ref().map(|agent_output| agent_output.agent_id())
     }
 
     /// Adds the final usage of a response to the agent's progress.
     pub fn count(&self, usage: &wire::usage::Usage) {
-        if let Some(voice) = &self.agent_output {
-            voice.add_usage(usage);
+        if let Some(agent_output) = &self.agent_output {
+            agent_output.add_usage(usage);
         }
     }
 
     pub async fn send(&self, message: SdkMessage) {
-        let Some(voice) = &self.agent_output else { return self.event(Event::Message(message)).await };
-        let carried = voice.forward(message);
+        let Some(agent_output) = &self.agent_output else { return self.event(Event::Message(message)).await };
+        let carried = agent_output.forward(message);
         if let Some(progress) = carried.progress {
             self.event(Event::Message(self.frame(progress))).await;
         }
@@ -108,7 +108,7 @@ impl HostSender {
         }
     }
 
-    /// Runs `work`. When it takes long, a person at a terminal is told what is waited for.
+    /// Runs `work`. When it takes long, a person at a terminal is shown what is waited for.
     pub async fn explain_wait<F: Future>(&self, text: impl FnOnce() -> String, work: F) -> F::Output {
         tokio::pin!(work);
         tokio::select! {

@@ -43,7 +43,7 @@ pub struct Ledger {
     /// Shared with agents.
     pub call_ids: CallIds,
     /// The model totals of the last result message.
-    told: BTreeMap<String, ModelUsage>,
+    reported: BTreeMap<String, ModelUsage>,
 }
 
 impl Ledger {
@@ -66,7 +66,7 @@ impl Ledger {
             started: Instant::now(),
             started_at_ms: sys::clock::now_ms(),
             call_ids: CallIds::default(),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
         }
     }
 
@@ -77,7 +77,7 @@ impl Ledger {
         self.lines.0.store(state.total_lines_added, Relaxed);
         self.lines.1.store(state.total_lines_removed, Relaxed);
         (*self.accounts()).clone_from(&state.model_usage);
-        self.told.clone_from(&state.model_usage);
+        self.reported.clone_from(&state.model_usage);
         if state.start_time > 0 {
             self.started_at_ms = state.start_time;
         }
@@ -119,7 +119,7 @@ impl Ledger {
     /// Resets the totals for a new conversation, also for its agents.
     pub fn begin_session(&mut self) {
         self.accounts().clear();
-        self.told.clear();
+        self.reported.clear();
         self.earlier_cost = Arc::default();
         (self.answered_ms, self.tool_ms) = (0, 0);
         self.started_at_ms = sys::clock::now_ms();
@@ -226,9 +226,9 @@ impl Ledger {
     /// The usage of every model since the last call.
     pub fn take_news(&mut self) -> BTreeMap<String, ModelUsage> {
         let now = self.models();
-        let news = now.iter().filter_map(|(model, row)| Some((model.clone(), row.since(self.told.get(model))?)));
+        let news = now.iter().filter_map(|(model, row)| Some((model.clone(), row.since(self.reported.get(model))?)));
         let news = news.collect();
-        self.told = now;
+        self.reported = now;
         news
     }
 

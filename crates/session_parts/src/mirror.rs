@@ -78,8 +78,8 @@ pub fn mirror_file(tap: &LineObserver, path: &Path) {
 
 /// An observer may wait for the host, so it runs on a blocking thread.
 async fn mirror_bytes(tap: LineObserver, path: PathBuf, bytes: Vec<u8>) {
-    let told = tokio::task::spawn_blocking(move || tap(&path, &bytes)).await;
-    if let Err(error) = told {
+    let mirrored = tokio::task::spawn_blocking(move || tap(&path, &bytes)).await;
+    if let Err(error) = mirrored {
         tracing::warn!(%error, "an agent's sidecar could not be mirrored");
     }
 }

@@ -15,64 +15,166 @@ pub struct StartRequest {
     pub options: SessionOptions,
 }
 
-#[derive(Clone, Debug)]
+/// How a session works. Everything has a default; the groups say what belongs together.
+#[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
-    pub model: Option<String>,
-    pub fallback_models: Vec<String>,
+    pub model: ModelOptions,
+    pub prompt: PromptOptions,
+    pub agents: AgentOptions,
+    pub tools: ToolOptions,
+    pub servers: ServerOptions,
+    pub permissions: PermissionOptions,
+    pub configuration: ConfigurationOptions,
+    pub conversation: ConversationOptions,
+    pub limits: LimitOptions,
+    pub host: HostOptions,
+    pub cassette: CassetteOptions,
+}
+
+/// Which model is asked, and how.
+#[derive(Clone, Debug, Default)]
+pub struct ModelOptions {
+    /// Alias or full id; `None` for the configured one.
+    pub name: Option<String>,
+    /// Models to use instead while the first one is overloaded, in this order.
+    pub fallbacks: Vec<String>,
     pub effort: Option<String>,
     pub thinking: ThinkingOption,
     /// `summarized` or `omitted`.
     pub thinking_display: Option<String>,
     pub betas: Vec<String>,
+    /// Tokens that a task may use in all. The model is sent this number.
     pub task_budget: Option<u64>,
     /// `--autocompact`: how much of the context window to use, in tokens.
     pub compact_window: Option<u64>,
-    /// `Some("")` means no system prompt text at all.
-    pub system_prompt: Option<String>,
-    pub append_system_prompt: Option<String>,
+}
+
+/// The system prompt.
+#[derive(Clone, Debug, Default)]
+pub struct PromptOptions {
+    /// Replaces the built-in text; `Some("")` means no text at all.
+    pub system: Option<String>,
+    pub append: Option<String>,
+    /// Appended to the system prompt of every subagent.
+    pub append_for_agents: Option<String>,
+}
+
+/// Agent definitions.
+#[derive(Clone, Debug, Default)]
+pub struct AgentOptions {
     /// `--agent`: the definition the main thread runs as.
-    pub agent: Option<String>,
-    /// `--agents`
-    pub agents: Vec<config::agents::AgentDefinition>,
-    /// `--worktree`
-    pub worktree: Option<WorktreeChoice>,
-    pub append_subagent_prompt: Option<String>,
+    pub main: Option<String>,
+    /// `--agents`: definitions besides those on disk.
+    pub definitions: Vec<config::agents::AgentDefinition>,
     /// Send the text and thinking of subagents to the host too.
-    pub forward_subagent_text: bool,
-    /// `None` = the default set, `Some([])` = none.
-    pub tools: Option<Vec<String>>,
-    /// Permission rules, already split.
-    pub allowed_tools: Vec<String>,
-    pub disallowed_tools: Vec<String>,
-    pub permission_mode: Option<PermissionMode>,
+    pub forward_text: bool,
+}
+
+/// The tools of the model.
+#[derive(Clone, Debug, Default)]
+pub struct ToolOptions {
+    /// Names of built-in tools: `None` for the default set, `Some([])` for none.
+    pub offered: Option<Vec<String>>,
+    /// The final answer must fit this JSON Schema.
+    pub output_schema: Option<serde_json::Value>,
+}
+
+/// MCP servers.
+#[derive(Clone, Debug, Default)]
+pub struct ServerOptions {
+    /// `--mcp-config`: paths or JSON.
+    pub declared: Vec<String>,
+    /// `--strict-mcp-config`: only the declared ones.
+    pub is_strict: bool,
+    /// A person was asked about the servers of the repository: those not approved do not run.
+    pub needs_approval: bool,
+}
+
+/// What calls may do without a question, and who answers questions.
+#[derive(Clone, Debug, Default)]
+pub struct PermissionOptions {
+    /// Permission rules, one each.
+    pub allowed: Vec<String>,
+    pub denied: Vec<String>,
+    /// `None` for the configured mode.
+    pub mode: Option<PermissionMode>,
+    /// The mode `bypassPermissions` may be chosen later.
     pub allow_bypass: bool,
-    /// `--permission-prompt-tool`.
-    pub permission_prompt_tool: Option<String>,
+    /// `--permission-prompt-tool`: `stdio` asks the host, other names are tools of MCP servers.
+    pub prompt_tool: Option<String>,
     /// `--permission-prompts none`: every question is answered with a refusal.
     pub no_prompts: bool,
-    pub add_dirs: Vec<PathBuf>,
+    /// `--add-dir`: further directories the tools may work in.
+    pub directories: Vec<PathBuf>,
+}
+
+/// Which configuration counts, and what of it runs at the start.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigurationOptions {
     /// `--settings`: JSON text or a path.
     pub settings: Option<String>,
-    /// `None` = all.
-    pub setting_sources: Option<Vec<SettingSource>>,
+    /// `None` for all.
+    pub sources: Option<Vec<SettingSource>>,
     /// `--trust-workspace`, `--refuse-untrusted-code`
     pub trust: config::TrustChoice,
     /// Instruction files of the project may import files from outside it, in this run.
     pub external_imports: bool,
-    pub max_turns: Option<u32>,
-    pub max_budget_usd: Option<f64>,
-    pub json_schema: Option<serde_json::Value>,
-    pub session: SessionChoice,
-    pub resume_at: Option<String>,
-    pub resume_drops_turn: Option<String>,
-    pub name: Option<String>,
-    pub persist: bool,
     /// `--disable-slash-commands`: no skills, no commands.
     pub disable_slash_commands: bool,
+    /// No instruction files, no definitions on disk, three tools.
     pub bare: bool,
+    /// Without any customisation.
     pub safe_mode: bool,
-    pub record: Option<PathBuf>,
-    pub replay: Option<PathBuf>,
+    /// `--init`, `--maintenance`: which Setup hooks run first.
+    pub setup: Option<&'static str>,
+    /// `--init-only`: run the start hooks, then end.
+    pub init_only: bool,
+}
+
+/// Which conversation goes on, and where it is recorded.
+#[derive(Clone, Debug)]
+pub struct ConversationOptions {
+    pub choice: SessionChoice,
+    /// The uuid of the last message to keep of a resumed conversation.
+    pub resume_at: Option<String>,
+    /// The uuid of a prompt whose turn is left out.
+    pub resume_drops_turn: Option<String>,
+    pub name: Option<String>,
+    /// Write a transcript.
+    pub persist: bool,
+    /// `--worktree`
+    pub worktree: Option<WorktreeChoice>,
+}
+
+impl Default for ConversationOptions {
+    fn default() -> Self {
+        Self {
+            choice: SessionChoice::New { id: None },
+            resume_at: None,
+            resume_drops_turn: None,
+            name: None,
+            persist: true,
+            worktree: None,
+        }
+    }
+}
+
+/// When a session stops by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LimitOptions {
+    /// Requests within one turn.
+    pub max_turns: Option<u32>,
+    /// Estimated cost of all requests, in US dollars.
+    pub max_budget_usd: Option<f64>,
+}
+
+/// What the host sends and wants to receive.
+#[derive(Clone, Debug)]
+pub struct HostOptions {
+    /// It serves several turns and answers requests (stream-json input).
+    pub multi_turn: bool,
+    /// `--await-initialize`: the first line must be an `initialize` request.
+    pub await_initialize: bool,
     /// Send `stream_event`s.
     pub partial_messages: bool,
     /// Echo prompts with `isReplay`.
@@ -81,89 +183,38 @@ pub struct SessionOptions {
     pub replay_history: bool,
     /// `--include-hook-events`: report every run of a hook.
     pub hook_events: bool,
-    /// `--init`, `--maintenance`: which Setup hooks run first.
-    pub setup: Option<&'static str>,
-    /// `--init-only`: run the start hooks, then end.
-    pub init_only: bool,
-    /// `--mcp-config`: paths or JSON.
-    pub mcp_config: Vec<String>,
-    /// `--strict-mcp-config`: only the servers of `--mcp-config`.
-    pub strict_mcp_config: bool,
-    /// A person was asked about the servers of the repository: those not approved do not run.
-    pub approves_servers: bool,
-    /// stream-json input: the process serves several turns.
-    pub multi_turn: bool,
-    /// `--await-initialize`: the first line must be an `initialize` request.
-    pub await_initialize: bool,
     /// `--session-mirror`: repeat every transcript line to the host.
     pub session_mirror: bool,
     /// Sent to the API and recorded in transcripts; from `CLAUDE_CODE_ENTRYPOINT` or the mode.
     pub entrypoint: String,
 }
 
-impl Default for SessionOptions {
+impl Default for HostOptions {
     fn default() -> Self {
         Self {
-            model: None,
-            fallback_models: Vec::new(),
-            effort: None,
-            thinking: ThinkingOption::Auto,
-            thinking_display: None,
-            betas: Vec::new(),
-            task_budget: None,
-            compact_window: None,
-            system_prompt: None,
-            append_system_prompt: None,
-            agent: None,
-            agents: Vec::new(),
-            worktree: None,
-            append_subagent_prompt: None,
-            forward_subagent_text: false,
-            tools: None,
-            allowed_tools: Vec::new(),
-            disallowed_tools: Vec::new(),
-            permission_mode: None,
-            allow_bypass: false,
-            permission_prompt_tool: None,
-            no_prompts: false,
-            add_dirs: Vec::new(),
-            settings: None,
-            setting_sources: None,
-            trust: config::TrustChoice::Stored,
-            external_imports: false,
-            max_turns: None,
-            max_budget_usd: None,
-            json_schema: None,
-            session: SessionChoice::New { id: None },
-            resume_at: None,
-            resume_drops_turn: None,
-            name: None,
-            persist: true,
-            disable_slash_commands: false,
-            bare: false,
-            safe_mode: false,
-            record: None,
-            replay: None,
+            multi_turn: false,
+            await_initialize: false,
             partial_messages: false,
             replay_user_messages: false,
             replay_history: false,
             hook_events: false,
-            setup: None,
-            init_only: false,
-            mcp_config: Vec::new(),
-            strict_mcp_config: false,
-            approves_servers: false,
-            multi_turn: false,
-            await_initialize: false,
             session_mirror: false,
             entrypoint: "sdk-cli".into(),
         }
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Recorded model traffic.
+#[derive(Clone, Debug, Default)]
+pub struct CassetteOptions {
+    pub record: Option<PathBuf>,
+    pub replay: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThinkingOption {
     /// The default of the model's generation.
+    #[default]
     Auto,
     Adaptive,
     Disabled,
@@ -233,13 +284,13 @@ pub fn selection(options: &SessionOptions) -> SettingsSelection {
         SettingSource::Local => SettingsSource::Local,
     };
     SettingsSelection {
-        settings: options.settings.clone(),
-        sources: options.setting_sources.as_ref().map(|list| list.iter().map(source).collect()),
-        bare: options.bare,
-        safe_mode: options.safe_mode,
+        settings: options.configuration.settings.clone(),
+        sources: options.configuration.sources.as_ref().map(|list| list.iter().map(source).collect()),
+        bare: options.configuration.bare,
+        safe_mode: options.configuration.safe_mode,
         managed_dir: None,
-        trust: options.trust,
-        external_imports: options.external_imports,
+        trust: options.configuration.trust,
+        external_imports: options.configuration.external_imports,
     }
 }
 

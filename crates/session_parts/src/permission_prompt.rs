@@ -110,11 +110,11 @@ pub struct PermissionQuestion<'a> {
 
 /// Sends the question; the future ends with the reply or when the call is cancelled.
 pub fn ask_host(
-    desk: &HostQuestions,
+    questions: &HostQuestions,
     matter: &PermissionQuestion<'_>,
     cancel: CancellationToken,
 ) -> impl Future<Output = PermissionReply> + Send + use<> + 'static {
-    let answered = desk.ask(HostQuestion::CanUseTool(Box::new(matter.request())), cancel);
+    let answered = questions.ask(HostQuestion::CanUseTool(Box::new(matter.request())), cancel);
     async move { PermissionReply::from_answer(answered.await) }
 }
 

@@ -1,4 +1,4 @@
-//! Plan mode in a session: where the plan is stored, when the model is told about the mode, and which mode follows
+//! Plan mode in a session: where the plan is stored, when the model is informed about the mode, and which mode follows
 //! it. The permission policy, not this module, ensures that nothing is changed in plan mode.
 
 mod name;
@@ -16,7 +16,7 @@ pub struct PlanState {
     pub file: PathBuf,
     /// The name recorded on transcript lines.
     pub slug: String,
-    /// The model has been told that the mode is on.
+    /// The model was informed that the mode is on.
     pub is_announced: bool,
     /// There was a prompt since the last reminder.
     pub has_new_prompt: bool,

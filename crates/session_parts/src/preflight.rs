@@ -121,7 +121,7 @@ enum ConversationTarget {
 fn resolve_conversation(boot: &mut StartRequest) -> Result<ConversationTarget, StartError> {
     let layout = StoreLayout::new(&boot.env);
     let Ok(cwd) = boot.cwd.canonicalize() else { return Ok(ConversationTarget::New) };
-    let session = &mut boot.options.session;
+    let session = &mut boot.options.conversation.choice;
     match session {
         SessionChoice::New { .. } => Ok(ConversationTarget::New),
         SessionChoice::Continue { fork } => {
@@ -153,7 +153,7 @@ fn resolve_conversation(boot: &mut StartRequest) -> Result<ConversationTarget, S
 /// No question for a folder that would neither run nor grant anything. In a trusted folder, only pending entries are
 /// asked about, once.
 fn ask_trust(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig) -> Option<PreflightQuestion> {
-    if boot.options.trust == TrustChoice::StoredOrRefuse {
+    if boot.options.configuration.trust == TrustChoice::StoredOrRefuse {
         return None;
     }
     let open = || loaded.waiting.iter().filter(|waiting| !waiting.refused);
@@ -202,7 +202,7 @@ fn groups(cwd: &Path, items: &[ActivationItem]) -> Vec<(&'static str, Vec<String
 pub fn trust(boot: &mut StartRequest, asked: &TrustQuestion) -> Result<(), String> {
     let cwd = boot.cwd.canonicalize().map_err(|error| error.to_string())?;
     let recorded = if asked.is_home {
-        boot.options.trust = TrustChoice::Granted;
+        boot.options.configuration.trust = TrustChoice::Granted;
         let local: Vec<ActivationItem> = asked.items.iter().filter(|item| item.is_local).cloned().collect();
         trust::approve_entries(&cwd, &boot.env, &local)
     } else if asked.about == TrustSubject::Entries {
@@ -216,7 +216,7 @@ pub fn trust(boot: &mut StartRequest, asked: &TrustQuestion) -> Result<(), Strin
 /// Continues without what was asked about: nothing of an untrusted folder runs, and refused entries of a trusted
 /// folder are not asked about again.
 pub fn distrust(boot: &mut StartRequest, asked: &TrustQuestion) -> Result<(), String> {
-    boot.options.trust = TrustChoice::StoredOrRefuse;
+    boot.options.configuration.trust = TrustChoice::StoredOrRefuse;
     if asked.about == TrustSubject::Folder {
         return Ok(());
     }
@@ -224,7 +224,7 @@ pub fn distrust(boot: &mut StartRequest, asked: &TrustQuestion) -> Result<(), St
 }
 
 fn ask_bypass(boot: &StartRequest, loaded: &ProjectConfig) -> Option<PreflightQuestion> {
-    let mode = boot.options.permission_mode.or(loaded.default_mode);
+    let mode = boot.options.permissions.mode.or(loaded.default_mode);
     let known = loaded.settings.skip_dangerous_mode_permission_prompt == Some(true);
     (mode == Some(PermissionMode::BypassPermissions) && !known && !loaded.bypass_disabled)
         .then_some(PreflightQuestion::Bypass)
@@ -238,7 +238,7 @@ pub fn accept_bypass(boot: &StartRequest) -> Result<(), String> {
 }
 
 fn ask_server(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig, later: &[String]) -> Option<PreflightQuestion> {
-    if !loaded.trusted || boot.options.bare || boot.options.safe_mode {
+    if !loaded.trusted || boot.options.configuration.bare || boot.options.configuration.safe_mode {
         return None;
     }
     let request = McpQuery {
@@ -246,8 +246,8 @@ fn ask_server(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig, later: &[
         env: &boot.env,
         loaded,
         selection: &crate::options::selection(&boot.options),
-        flags: &boot.options.mcp_config,
-        strict: boot.options.strict_mcp_config,
+        flags: &boot.options.servers.declared,
+        strict: boot.options.servers.is_strict,
         audience: McpAudience::Person,
     };
     let servers = config::mcp::effective(&request).ok()?.servers;

@@ -85,7 +85,7 @@ struct HostQuestionsInner {
 struct QuestionTable {
     waiting: BTreeMap<String, PendingQuestion>,
     closed: bool,
-    /// The host was told that a person has to act.
+    /// The host was notified that a person has to act.
     is_action_reported: bool,
 }
 

@@ -71,28 +71,21 @@ pub struct PreparedSandbox {
 
 impl SessionSandbox {
     /// `None` when the sandbox is off.
-    pub fn open(loaded: &ProjectConfig, grounds: SandboxInputs) -> Option<Self> {
-        (loaded.settings.sandbox.enabled == Some(true)).then(|| Self::always_on(loaded, grounds))
+    pub fn open(loaded: &ProjectConfig, inputs: SandboxInputs) -> Option<Self> {
+        (loaded.settings.sandbox.enabled == Some(true)).then(|| Self::always_on(loaded, inputs))
     }
 
     /// As if the settings had switched it on.
-    pub fn always_on(loaded: &ProjectConfig, grounds: SandboxInputs) -> Self {
+    pub fn always_on(loaded: &ProjectConfig, inputs: SandboxInputs) -> Self {
         let settings = loaded.settings.sandbox.clone();
         let wanted = BackendRequest {
             bwrap: settings.bwrap_path.as_ref().map(PathBuf::from),
             weaker_nested: settings.enable_weaker_nested_sandbox == Some(true),
-            only: grounds.base_env.non_empty("GIMLET_SANDBOX_BACKEND").map(str::to_owned),
+            only: inputs.base_env.non_empty("GIMLET_SANDBOX_BACKEND").map(str::to_owned),
         };
-        let ground = SandboxRoots::new(&grounds);
-        let scratch = Arc::new(ScratchDir(grounds.scratch.clone()));
-        Self {
-            lists: SandboxLists::read(loaded, &ground),
-            detected: detect(&wanted),
-            settings,
-            inputs: grounds,
-            roots: ground,
-            scratch,
-        }
+        let roots = SandboxRoots::new(&inputs);
+        let scratch = Arc::new(ScratchDir(inputs.scratch.clone()));
+        Self { lists: SandboxLists::read(loaded, &roots), detected: detect(&wanted), settings, inputs, roots, scratch }
     }
 
     pub fn backend(&self) -> Option<&SandboxBackend> {
@@ -173,16 +166,16 @@ impl SessionSandbox {
     /// The same sandbox for another checkout.
     #[must_use]
     pub fn for_checkout(&self, loaded: &ProjectConfig, cwd: &Path) -> Self {
-        let grounds = SandboxInputs { cwd: cwd.to_path_buf(), ..self.inputs.clone() };
-        let ground = SandboxRoots::new(&grounds);
-        let mut lists = SandboxLists::read(loaded, &ground);
+        let inputs = SandboxInputs { cwd: cwd.to_path_buf(), ..self.inputs.clone() };
+        let roots = SandboxRoots::new(&inputs);
+        let mut lists = SandboxLists::read(loaded, &roots);
         lists.tighten(self.lists.clone());
         Self {
             lists,
             settings: self.settings.clone(),
             detected: self.detected.clone(),
-            inputs: grounds,
-            roots: ground,
+            inputs,
+            roots,
             scratch: Arc::clone(&self.scratch),
         }
     }
@@ -218,7 +211,7 @@ impl SessionSandbox {
         let complete = open.is_empty() && confined.complete;
         let hosts: Arc<dyn HostJudge> = Arc::new(self.hosts(&lists, mode));
         let port = |port: Option<u32>| port.and_then(|port| u16::try_from(port).ok());
-        let cage = CommandSandbox {
+        let sandbox = CommandSandbox {
             hosts,
             external: ExternalProxies {
                 http: port(self.settings.network.http_proxy_port),
@@ -232,7 +225,7 @@ impl SessionSandbox {
             backend,
             profile,
         };
-        Ok(PreparedSandbox { sandbox: cage, complete, warnings })
+        Ok(PreparedSandbox { sandbox, complete, warnings })
     }
 
     fn hosts(&self, lists: &SandboxLists, mode: PermissionMode) -> HostFilter {

@@ -156,7 +156,7 @@ impl SettingsWatch {
 
     /// Applies new settings as far as allowed; adds a notice about what is not applied.
     pub fn apply(&mut self, loaded: ProjectConfig) {
-        let told = &self.loaded.pending;
+        let known = &self.loaded.pending;
         // What the host granted is already active and was saved to the file.
         let granted = |waiting: &String| {
             self.granted_rules.iter().any(|rule| *waiting == format!("allow rule {}", rule.text))
@@ -166,7 +166,7 @@ impl SettingsWatch {
                     .any(|dir| *waiting == format!("additional directory {}", dir.display()))
         };
         let new: Vec<&str> =
-            loaded.pending.iter().filter(|w| !told.contains(w) && !granted(w)).map(String::as_str).collect();
+            loaded.pending.iter().filter(|w| !known.contains(w) && !granted(w)).map(String::as_str).collect();
         if !new.is_empty() {
             self.notices.push(format!(
                 "Warning: settings changed while the session runs. Not in force in this session: {}. `gimlet config explain` \

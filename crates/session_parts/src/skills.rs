@@ -98,9 +98,9 @@ pub struct SessionSkillsParts {
 pub struct SkillsTemplate(pub SessionSkillsParts);
 
 impl SkillsTemplate {
-    /// `told` are lines of the listing that the conversation already contains.
-    pub fn build(&self, told: Vec<String>) -> SessionSkills {
-        SessionSkills::new(SessionSkillsParts { sent_lines: told, ..self.0.clone() })
+    /// `sent_lines` are lines of the listing that the conversation already contains.
+    pub fn build(&self, sent_lines: Vec<String>) -> SessionSkills {
+        SessionSkills::new(SessionSkillsParts { sent_lines, ..self.0.clone() })
     }
 }
 

@@ -1,5 +1,5 @@
 //! Reports background tasks: messages for the host, one notification for the model. Agents send their own messages to
-//! the host; here only the model is told of their end.
+//! the host; here only the model is informed of their end.
 
 use crate::host::HostSender;
 use crate::prompts::{TaskNotice, task_notice};

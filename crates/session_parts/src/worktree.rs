@@ -87,34 +87,35 @@ pub struct KeptWorktree {
 
 impl Worktree {
     /// Creates a worktree, or opens the one that was created under this chosen name before.
-    pub async fn create(order: WorktreeRequest<'_>) -> Result<Self, String> {
-        let root = sys::git::root(order.project);
-        if let Some(hooks) = order.hooks
-            && let Some(made) = hooks.create(&order.name.text, root.as_deref().unwrap_or(order.project)).await
+    pub async fn create(request: WorktreeRequest<'_>) -> Result<Self, String> {
+        let root = sys::git::root(request.project);
+        if let Some(hooks) = request.hooks
+            && let Some(made) = hooks.create(&request.name.text, root.as_deref().unwrap_or(request.project)).await
         {
-            return Self::by_hooks(&order, made?, root).await;
+            return Self::by_hooks(&request, made?, root).await;
         }
-        let root = root
-            .ok_or_else(|| format!("A worktree needs a git repository, and {} is in none.", order.project.display()))?;
+        let root = root.ok_or_else(|| {
+            format!("A worktree needs a git repository, and {} is in none.", request.project.display())
+        })?;
         let main = sys::git::main_checkout(&root).unwrap_or_else(|| root.clone());
-        let path = main.join(".claude/worktrees").join(&order.name.text);
+        let path = main.join(".claude/worktrees").join(&request.name.text);
         refuse_links(&main, &path)?;
         locks::release_dead(&main);
         let worktree = if std::fs::symlink_metadata(&path).is_ok() {
-            Self::open_existing(&order, path, main, root).await?
+            Self::open_existing(&request, path, main, root).await?
         } else {
-            Self::add(&order, path, main, root).await?
+            Self::add(&request, path, main, root).await?
         };
-        worktree.lock(order.holder)?;
+        worktree.lock(request.holder)?;
         Ok(worktree)
     }
 
-    async fn add(order: &WorktreeRequest<'_>, path: PathBuf, main: PathBuf, root: PathBuf) -> Result<Self, String> {
-        let git = GitRunner { dir: &root, env: order.env };
-        let (base, commit) = order.start(git).await?;
-        let branch = format!("worktree-{}", order.name.text);
+    async fn add(request: &WorktreeRequest<'_>, path: PathBuf, main: PathBuf, root: PathBuf) -> Result<Self, String> {
+        let git = GitRunner { dir: &root, env: request.env };
+        let (base, commit) = request.start(git).await?;
+        let branch = format!("worktree-{}", request.name.text);
         let shown = path.display().to_string();
-        let sparse = &order.settings.sparse_paths;
+        let sparse = &request.settings.sparse_paths;
         let mut add = vec!["worktree", "add"];
         if !sparse.is_empty() {
             add.push("--no-checkout");
@@ -124,52 +125,52 @@ impl Worktree {
         let worktree = Self {
             path,
             branch: Some(branch),
-            name: order.name.text.clone(),
+            name: request.name.text.clone(),
             maker: WorktreeMaker::Git,
             base,
             commit,
             main,
             origin: root,
-            env: order.env.clone(),
+            env: request.env.clone(),
         };
         if !sparse.is_empty() {
             worktree.check_out_sparsely(sparse).await?;
         }
         worktree.copy_included().await;
-        worktree.link_shared(&order.settings.symlink_directories);
+        worktree.link_shared(&request.settings.symlink_directories);
         Ok(worktree)
     }
 
     /// Opens the worktree with a name that was chosen before; it must belong to this repository.
     async fn open_existing(
-        order: &WorktreeRequest<'_>,
+        request: &WorktreeRequest<'_>,
         path: PathBuf,
         main: PathBuf,
         root: PathBuf,
     ) -> Result<Self, String> {
         let refused = |why: &str| format!("Refusing to use {} as an isolation worktree: {why}.", path.display());
-        if !order.name.chosen {
+        if !request.name.chosen {
             return Err(refused("something is there already"));
         }
         verify(&path, &main).map_err(|why| refused(&why))?;
-        let at_origin = GitRunner { dir: &root, env: order.env };
-        let base = git::base(at_origin, order.settings.base_ref.as_deref(), order.remote).await;
+        let at_origin = GitRunner { dir: &root, env: request.env };
+        let base = git::base(at_origin, request.settings.base_ref.as_deref(), request.remote).await;
         let target = at_origin.commit_of(&base).await?;
-        let inside = GitRunner { dir: &path, env: order.env };
+        let inside = GitRunner { dir: &path, env: request.env };
         let commit = inside.run(&["merge-base", "HEAD", &target]).await.unwrap_or_else(|_| target.clone());
         let branch = sys::git::branch(&path);
         let worktree = Self {
             branch: Some(branch).filter(|branch| !matches!(branch.as_str(), "" | "HEAD")),
-            name: order.name.text.clone(),
+            name: request.name.text.clone(),
             maker: WorktreeMaker::Git,
             base,
             commit,
             main,
             origin: root,
-            env: order.env.clone(),
+            env: request.env.clone(),
             path,
         };
-        if worktree.base != "HEAD" && order.name.request.is_none() {
+        if worktree.base != "HEAD" && request.name.request.is_none() {
             worktree.fast_forward(&target).await;
         }
         Ok(worktree)
@@ -189,8 +190,8 @@ impl Worktree {
         }
     }
 
-    async fn by_hooks(order: &WorktreeRequest<'_>, path: PathBuf, root: Option<PathBuf>) -> Result<Self, String> {
-        let root = root.unwrap_or_else(|| order.project.to_path_buf());
+    async fn by_hooks(request: &WorktreeRequest<'_>, path: PathBuf, root: Option<PathBuf>) -> Result<Self, String> {
+        let root = root.unwrap_or_else(|| request.project.to_path_buf());
         let main = sys::git::main_checkout(&root).unwrap_or_else(|| root.clone());
         // The isolated folder must not share the git metadata of the checkout.
         let real = sys::real_path::path(&path);
@@ -205,21 +206,21 @@ impl Worktree {
                 ));
             }
         }
-        let git = GitRunner { dir: &path, env: order.env };
+        let git = GitRunner { dir: &path, env: request.env };
         let commit = git.commit_of("HEAD").await.unwrap_or_default();
         let branch = sys::git::branch(&path);
         let worktree = Self {
             branch: Some(branch).filter(|branch| !matches!(branch.as_str(), "" | "HEAD")),
-            name: order.name.text.clone(),
+            name: request.name.text.clone(),
             maker: WorktreeMaker::Hooks,
             base: "the WorktreeCreate hook".into(),
             commit,
             main,
             origin: root,
-            env: order.env.clone(),
+            env: request.env.clone(),
             path,
         };
-        worktree.lock(order.holder)?;
+        worktree.lock(request.holder)?;
         Ok(worktree)
     }
 

@@ -1,4 +1,4 @@
-//! What the engine tells the tools about a session.
+//! What the tools know about a session.
 
 use std::path::PathBuf;
 use sys::Env;

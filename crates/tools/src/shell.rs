@@ -51,8 +51,8 @@ impl SessionShell {
     /// The snapshot file. Only the first command waits for it.
     pub(crate) async fn snapshot(&self, facts: &SessionFacts, cwd: &Path) -> Option<PathBuf> {
         self.warm(facts, cwd);
-        let patience = if self.has_waited.swap(true, Ordering::Relaxed) { Duration::ZERO } else { SNAPSHOT_TIMEOUT };
-        self.snapshot.file(patience).await
+        let timeout = if self.has_waited.swap(true, Ordering::Relaxed) { Duration::ZERO } else { SNAPSHOT_TIMEOUT };
+        self.snapshot.file(timeout).await
     }
 
     /// Removes the snapshot. Blocks for a short time.

@@ -70,11 +70,11 @@ impl ShellSnapshot {
         });
     }
 
-    /// The snapshot file; waits up to `patience` for it. `None` when there is none (yet).
-    pub(crate) async fn file(&self, patience: Duration) -> Option<PathBuf> {
+    /// The snapshot file; waits up to `timeout` for it. `None` when there is none (yet).
+    pub(crate) async fn file(&self, timeout: Duration) -> Option<PathBuf> {
         let mut seen = self.state.subscribe();
         let settled = seen.wait_for(|state| *state != SnapshotState::Taking);
-        match tokio::time::timeout(patience, settled).await {
+        match tokio::time::timeout(timeout, settled).await {
             Ok(Ok(state)) => match &*state {
                 SnapshotState::Ready(path) => Some(path.clone()),
                 SnapshotState::Idle | SnapshotState::Taking | SnapshotState::Nothing => None,

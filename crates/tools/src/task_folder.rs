@@ -1,6 +1,6 @@
 //! The folder for files of running commands: directory reports and the output of background tasks. A folder in use
 //! is locked, and the lock ends with the process: a folder whose lock file is not locked may be removed by any
-//! process (`store::leftovers`). Nothing is created before the first command.
+//! process (`store::stale_folders`). Nothing is created before the first command.
 
 use crate::spill;
 use std::collections::BTreeMap;

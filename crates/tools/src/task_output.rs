@@ -68,8 +68,8 @@ impl ToolCall for TaskOutputCall {
             let tasks = &cx.state.tasks;
             let task = match self.timeout {
                 None => tasks.get(&self.id),
-                Some(patience) => tokio::select! {
-                    task = tasks.wait(&self.id, patience) => task,
+                Some(timeout) => tokio::select! {
+                    task = tasks.wait(&self.id, timeout) => task,
                     () = cx.cancel.cancelled() => tasks.get(&self.id),
                 },
             };

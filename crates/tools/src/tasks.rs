@@ -332,12 +332,12 @@ impl SessionTasks {
         self.all().iter().filter(|task| task.status != TaskStatus::Running).count()
     }
 
-    /// Waits until the task has settled, at most `patience`, and returns its record; `None` when there is no such task.
-    pub async fn wait(&self, id: &str, patience: Duration) -> Option<TaskRecord> {
+    /// Waits until the task has settled, at most `timeout`, and returns its record; `None` when there is no such task.
+    pub async fn wait(&self, id: &str, timeout: Duration) -> Option<TaskRecord> {
         let mut changed = self.shared.changed.subscribe();
         let settled = changed.wait_for(|_| self.get(id).is_none_or(|task| task.status != TaskStatus::Running));
         // On a timeout the current record is returned too.
-        drop(tokio::time::timeout(patience, settled).await);
+        drop(tokio::time::timeout(timeout, settled).await);
         self.get(id)
     }
 

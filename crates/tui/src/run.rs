@@ -437,9 +437,9 @@ fn session_of(boot: &StartRequest) -> SessionDisplay {
     SessionDisplay {
         shown_cwd: short_home(&cwd, &boot.env),
         cwd,
-        mode: boot.options.permission_mode.unwrap_or_default(),
-        may_bypass: boot.options.allow_bypass,
-        needs_credentials: boot.options.replay.is_none(),
+        mode: boot.options.permissions.mode.unwrap_or_default(),
+        may_bypass: boot.options.permissions.allow_bypass,
+        needs_credentials: boot.options.cassette.replay.is_none(),
         ..SessionDisplay::default()
     }
 }

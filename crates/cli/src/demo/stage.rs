@@ -59,13 +59,11 @@ impl DemoStage {
     }
 
     pub(super) fn boot(&self) -> StartRequest {
-        let options = SessionOptions {
-            model: Some(MODEL.into()),
-            allowed_tools: RULES.map(str::to_owned).to_vec(),
-            replay: Some(self.folder.join("cassette.jsonl")),
-            session: SessionChoice::New { id: Some(self.session_id.clone()) },
-            ..SessionOptions::default()
-        };
+        let mut options = SessionOptions::default();
+        options.model.name = Some(MODEL.into());
+        options.permissions.allowed = RULES.map(str::to_owned).to_vec();
+        options.cassette.replay = Some(self.folder.join("cassette.jsonl"));
+        options.conversation.choice = SessionChoice::New { id: Some(self.session_id.clone()) };
         StartRequest { env: self.env.clone(), cwd: self.project(), options }
     }
 

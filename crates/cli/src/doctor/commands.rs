@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use sys::Env;
 use wire::mcp::McpTransport;
 
-pub(super) fn hooks(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
-    let (catalogue, _) = catalogue(scene.loaded, HookRestriction::No);
+pub(super) fn hooks(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    let (catalogue, _) = catalogue(context.loaded, HookRestriction::No);
     for problem in &catalogue.diagnostics {
         findings.push(bad("hooks", problem.clone(), "correct the hooks named there; `gimlet hooks list` shows all"));
     }
@@ -25,7 +25,7 @@ pub(super) fn hooks(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>
             findings.push(bad("hooks", text, format!("correct the matcher {matcher:?} of the {what}")));
         }
         let missing = match &entry.handler.kind {
-            HandlerKind::Command(command) => missing_program(command, scene),
+            HandlerKind::Command(command) => missing_program(command, context),
             HandlerKind::Http(http) => url_problem(&http.url).map(|problem| format!("its address {problem}")),
             HandlerKind::McpTool(_) | HandlerKind::Prompt(_) | HandlerKind::Agent(_) | HandlerKind::Callback { .. } => {
                 None
@@ -43,8 +43,8 @@ pub(super) fn hooks(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>
 }
 
 /// Programs that settings name beside hooks.
-pub(super) fn helpers(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
-    let settings = &scene.loaded.settings;
+pub(super) fn helpers(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    let settings = &context.loaded.settings;
     let line = |declared: &Option<serde_json::Value>| {
         declared.as_ref().and_then(|line| line.get("command")?.as_str().map(str::to_owned))
     };
@@ -53,7 +53,7 @@ pub(super) fn helpers(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFindin
         ("statusLine", line(&settings.status_line)),
         ("subagentStatusLine", line(&settings.subagent_status_line)),
     ] {
-        let Some(missing) = command.and_then(|command| missing_in_line(first_words(&command, scene), true, scene))
+        let Some(missing) = command.and_then(|command| missing_in_line(first_words(&command, context), true, context))
         else {
             continue;
         };
@@ -62,11 +62,11 @@ pub(super) fn helpers(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFindin
     }
 }
 
-pub(super) fn servers(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+pub(super) fn servers(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     let request = McpQuery {
-        cwd: scene.cwd,
-        env: scene.env,
-        loaded: scene.loaded,
+        cwd: context.cwd,
+        env: context.env,
+        loaded: context.loaded,
         selection: &SettingsSelection::default(),
         flags: &[],
         strict: false,
@@ -80,7 +80,7 @@ pub(super) fn servers(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFindin
         findings.push(bad("servers", problem.to_string(), "correct the declaration of the server named there"));
     }
     for server in found.servers.iter().filter(|s| matches!(s.approval, McpApproval::Approved | McpApproval::Pending)) {
-        if let Some(problem) = server_problem(server, scene) {
+        if let Some(problem) = server_problem(server, context) {
             let fix = format!(
                 "install the program or correct the address of MCP server {0}; `gimlet mcp get {0}` shows it",
                 server.name
@@ -93,10 +93,10 @@ pub(super) fn servers(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFindin
     }
 }
 
-fn server_problem(server: &DeclaredMcpServer, scene: &DoctorContext<'_>) -> Option<String> {
+fn server_problem(server: &DeclaredMcpServer, context: &DoctorContext<'_>) -> Option<String> {
     match &server.config.transport {
         McpTransport::Stdio(stdio) => {
-            let program = resolve(&stdio.command, scene.cwd, &scene.loaded.env.with(&stdio.env));
+            let program = resolve(&stdio.command, context.cwd, &context.loaded.env.with(&stdio.env));
             program.is_none().then(|| format!("there is no program {:?}", stdio.command))
         }
         McpTransport::Http(remote) | McpTransport::Sse(remote) | McpTransport::Ws(remote) => {
@@ -128,30 +128,30 @@ const INTERPRETERS: &[&str] =
     &["sh", "bash", "zsh", "dash", "python", "python3", "node", "ruby", "perl", "bun", "deno"];
 
 /// The program that is missing for a hook command to run; `None` also when that needs a shell to find out.
-fn missing_program(command: &CommandHandler, scene: &DoctorContext<'_>) -> Option<String> {
+fn missing_program(command: &CommandHandler, context: &DoctorContext<'_>) -> Option<String> {
     let words: Vec<Option<String>> = match &command.args {
-        Some(args) => std::iter::once(&command.command).chain(args).map(|word| expand(word, scene)).collect(),
-        None => first_words(&command.command, scene),
+        Some(args) => std::iter::once(&command.command).chain(args).map(|word| expand(word, context)).collect(),
+        None => first_words(&command.command, context),
     };
-    missing_in_line(words, command.args.is_none(), scene)
+    missing_in_line(words, command.args.is_none(), context)
 }
 
 /// `for_shell`: words of the shell itself are programs too.
-fn missing_in_line(words: Vec<Option<String>>, for_shell: bool, scene: &DoctorContext<'_>) -> Option<String> {
+fn missing_in_line(words: Vec<Option<String>>, for_shell: bool, context: &DoctorContext<'_>) -> Option<String> {
     let mut words = words.into_iter();
     let program = words.next()??;
     let is_shell_word = for_shell && SHELL_WORDS.contains(&program.as_str());
-    if !is_shell_word && resolve(&program, scene.cwd, &scene.loaded.env).is_none() {
+    if !is_shell_word && resolve(&program, context.cwd, &context.loaded.env).is_none() {
         return Some(format!("there is no program {program:?}"));
     }
     let name = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let script = words.next().flatten().filter(|word| word.contains('/') && !word.starts_with('-'))?;
-    let is_missing = INTERPRETERS.contains(&name.as_str()) && !scene.cwd.join(&script).exists();
+    let is_missing = INTERPRETERS.contains(&name.as_str()) && !context.cwd.join(&script).exists();
     is_missing.then(|| format!("there is no script {script:?}"))
 }
 
 /// The first two words of a shell command after its assignments; `None` for a word that only the shell can resolve.
-fn first_words(line: &str, scene: &DoctorContext<'_>) -> Vec<Option<String>> {
+fn first_words(line: &str, context: &DoctorContext<'_>) -> Vec<Option<String>> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
     while words.len() < 2 && !rest.is_empty() {
@@ -166,7 +166,7 @@ fn first_words(line: &str, scene: &DoctorContext<'_>) -> Vec<Option<String>> {
             words.push(None);
             break;
         }
-        words.push(expand(&word, scene));
+        words.push(expand(&word, context));
     }
     words
 }
@@ -191,9 +191,9 @@ fn shell_word(text: &str) -> (String, &str) {
 }
 
 /// Expands the variables that every hook has; `None` when anything else must be expanded.
-fn expand(word: &str, scene: &DoctorContext<'_>) -> Option<String> {
-    let project = scene.cwd.display().to_string();
-    let home = scene.env.home().map(|home| home.display().to_string()).unwrap_or_default();
+fn expand(word: &str, context: &DoctorContext<'_>) -> Option<String> {
+    let project = context.cwd.display().to_string();
+    let home = context.env.home().map(|home| home.display().to_string()).unwrap_or_default();
     let mut text = word.to_owned();
     for (name, value) in [("CLAUDE_PROJECT_DIR", &project), ("HOME", &home)] {
         text = text.replace(&format!("${{{name}}}"), value).replace(&format!("${name}"), value);

@@ -39,8 +39,8 @@ fn probe(dir: &Path) -> std::io::Result<()> {
 }
 
 /// Checks the URL that requests are sent to.
-pub(super) fn base_url(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
-    let Some(url) = config::credentials::base_url(&scene.loaded.env) else { return };
+pub(super) fn base_url(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    let Some(url) = config::credentials::base_url(&context.loaded.env) else { return };
     let has_query = url.contains(['?', '#']).then_some("has a query or a fragment");
     match url_problem(url).or(has_query) {
         None => findings.push(good("credentials", format!("requests go to {}", without_password(url)))),
@@ -53,16 +53,16 @@ pub(super) fn base_url(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFindi
 }
 
 /// The way requests go.
-pub(super) fn proxy(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
-    if let Err(error) = http::Http::new(scene.loaded.env.clone()).check() {
+pub(super) fn proxy(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    if let Err(error) = http::Http::new(context.loaded.env.clone()).check() {
         let fix = "set the proxy variable to an address such as http://proxy.example:3128, or unset it";
         findings.push(bad("network", error.to_string(), fix));
     }
 }
 
 /// More places to work in, which have to be there.
-pub(super) fn directories(scene: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
-    for dir in scene.loaded.additional_directories.iter().filter(|dir| !dir.is_dir()) {
+pub(super) fn directories(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    for dir in context.loaded.additional_directories.iter().filter(|dir| !dir.is_dir()) {
         let text = format!("permissions.additionalDirectories names {}, which is no directory", dir.display());
         findings.push(bad("settings", text, format!("make {} or take it out of the settings", dir.display())));
     }

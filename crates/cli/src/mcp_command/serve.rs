@@ -29,31 +29,29 @@ pub(super) fn run(words: &McpArgs, env: &Env) -> Result<(String, u8), String> {
     words.none("mcp serve")?;
     let cwd = sys::launch::cwd(env).map_err(error_text)?;
     let names = served_names();
-    let options = SessionOptions {
-        tools: Some(names.clone()),
-        // The client has already asked; deny rules still win.
-        allowed_tools: names,
-        permission_mode: Some(PermissionMode::Default),
-        persist: false,
-        strict_mcp_config: true,
-        entrypoint: "mcp".into(),
-        ..SessionOptions::default()
-    };
+    let mut options = SessionOptions::default();
+    options.tools.offered = Some(names.clone());
+    // The client has already asked; deny rules still win.
+    options.permissions.allowed = names;
+    options.permissions.mode = Some(PermissionMode::Default);
+    options.conversation.persist = false;
+    options.servers.is_strict = true;
+    options.host.entrypoint = "mcp".into();
     let boot = StartRequest { env: env.clone(), cwd, options };
     block_on(serve(boot))??;
     Ok((String::new(), 0))
 }
 
 async fn serve(boot: StartRequest) -> Result<(), String> {
-    let (bench, notices) = ToolSession::open(boot).map_err(|error| error.to_string())?;
+    let (session, notices) = ToolSession::open(boot).map_err(|error| error.to_string())?;
     for notice in &notices {
         headless::print_to_stderr(notice);
     }
-    let mut tools = ServedTools { bench };
+    let mut tools = ServedTools { session };
     let identity = ServerIdentity { name: "gimlet", version: wire::version::COMPAT.to_owned(), instructions: None };
     let input = BufReader::new(tokio::io::stdin());
     let served = mcp::serve::run(input, tokio::io::stdout(), &identity, &mut tools).await;
-    Box::pin(tools.bench.close()).await;
+    Box::pin(tools.session.close()).await;
     match served {
         // A closed output means that the client has ended normally.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error_text(error)),
@@ -62,13 +60,13 @@ async fn serve(boot: StartRequest) -> Result<(), String> {
 }
 
 struct ServedTools {
-    bench: ToolSession,
+    session: ToolSession,
 }
 
 impl ToolProvider for ServedTools {
     fn offers(&self) -> Vec<OfferedTool> {
         let offer = |name: String| {
-            let spec = self.bench.spec(&name)?;
+            let spec = self.session.spec(&name)?;
             Some(OfferedTool {
                 name,
                 description: spec.description.to_string(),
@@ -86,7 +84,7 @@ impl ToolProvider for ServedTools {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, ToolAnswer> {
         Box::pin(async move {
-            match self.bench.call(name, arguments, cancel).await {
+            match self.session.call(name, arguments, cancel).await {
                 Some(called) => answer(&called),
                 None => ToolAnswer {
                     content: vec![json!({"type": "text", "text": "The call could not be recorded."})],

@@ -57,7 +57,7 @@ fn a_compound_command_is_shown_in_parts_and_explained() {
     // The window's focus answers nothing, whatever it does.
     terminal.send("\x1b[O\x1b[I");
     terminal.send("\x05");
-    terminal.wait_for("1 of 2 parts need your leave");
+    terminal.wait_for("1 of 2 parts need your permission");
     assert!(!sandbox.project().join("made.txt").exists());
     terminal.send("1");
     terminal.wait_for("● Made.");

@@ -24,27 +24,27 @@ pub(super) fn judge(
     model: Option<String>,
 ) -> BoxFuture<'static, Result<String, AgentRefusal>> {
     Box::pin(async move {
-        let live = SessionView::clone(&*spawner.hook_view()?);
+        let view = SessionView::clone(&*spawner.hook_view()?);
         if spawner.agents.is_over_budget() {
             return Err("the budget is spent".into());
         }
-        let sheet = judge_spec(&spawner, model, &live);
+        let spec = judge_spec(&spawner, model, &view);
         let scope = spawner.scope.child_token();
-        let sidecar = tool::sidecar_of(&sheet);
-        let candidate = AgentCandidate { spec: sheet, sidecar, scope, slot_check: SlotCheck::Granted, restored: None };
+        let sidecar = tool::sidecar_of(&spec);
+        let candidate = AgentCandidate { spec, sidecar, scope, slot_check: SlotCheck::Granted, restored: None };
         let content = wire::raw::to_raw(&task).map_err(|error| error.to_string())?;
-        match tool::admit(&spawner, live, candidate) {
+        match tool::admit(&spawner, view, candidate) {
             AdmissionResult::Running(running) => running.answer(content).await,
             AdmissionResult::Refused(_, why) => Err(why),
         }
     })
 }
 
-fn judge_spec(spawner: &AgentSpawner, model: Option<String>, live: &SessionView) -> AgentSpec {
-    let kit = &spawner.agents.template();
+fn judge_spec(spawner: &AgentSpawner, model: Option<String>, view: &SessionView) -> AgentSpec {
+    let template = &spawner.agents.template();
     let id = store::agents::new_id();
     let reads = |name: &&str| matches!(tool_facts(name).class, ToolClass::Read | ToolClass::Search);
-    let tools = kit.tools.iter().map(String::as_str).filter(reads);
+    let tools = template.tools.iter().map(String::as_str).filter(reads);
     let definition = AgentDefinition {
         tools: Some(tools.map(|name| (*name).to_owned()).collect()),
         max_turns: Some(MAX_TURNS),
@@ -62,13 +62,14 @@ fn judge_spec(spawner: &AgentSpawner, model: Option<String>, live: &SessionView)
         name: None,
         // Not the id of a call in the conversation, so that a resumed session does not match the two.
         tool_use_id: format!("hook_{id}"),
-        model: model.map_or_else(|| kit.small_model.clone(), |name| kit.catalog.resolve(&name, &kit.env)),
+        model: model
+            .map_or_else(|| template.small_model.clone(), |name| template.catalog.resolve(&name, &template.env)),
         mode: PermissionMode::DontAsk,
         effort: None,
         background: false,
         depth: spawner.depth + 1,
         parent: spawner.id.clone(),
-        project_dir: live.project_dir.clone(),
+        project_dir: view.project_dir.clone(),
         worktree: None,
         hooks: None,
         purpose: AgentPurpose::Judgement,

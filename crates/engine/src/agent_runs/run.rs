@@ -65,11 +65,11 @@ impl AgentRun {
     pub(super) fn new(
         agents: Arc<AgentTable>,
         child: AgentSession,
-        sheet: AgentSpec,
+        spec: AgentSpec,
         sidecar: Sidecar,
-        seat: AgentSlot,
+        slot: AgentSlot,
     ) -> Self {
-        Self { agents, session: child.session, output: child.output, spec: sheet, sidecar, slot: seat }
+        Self { agents, session: child.session, output: child.output, spec, sidecar, slot }
     }
 
     /// Announces the agent to the host and runs its start hooks. Called before any other message of the agent.
@@ -127,18 +127,18 @@ impl AgentRun {
         self.shut_down().await;
         let hooks = self.session.io.worktree_hooks();
         let entered = self.session.io.tooling.active_worktree.take();
-        let worktree = match self.spec.worktree.as_ref().or(entered.as_ref().map(|stay| &stay.worktree)) {
+        let worktree = match self.spec.worktree.as_ref().or(entered.as_ref().map(|active| &active.worktree)) {
             Some(worktree) => worktree.remove_if_unchanged(Some(&hooks)).await,
             None => None,
         };
         let verdict = report::judge(&ended, self.spec.definition.max_turns);
-        let kit = &self.agents.template();
+        let template = &self.agents.template();
         let finished = AgentResult {
             id: self.spec.id.clone(),
             agent_type: self.spec.definition.name.clone(),
             one_shot: builtin::is_one_shot(&self.spec.definition),
             status: verdict.status,
-            report: report::bounded(&verdict.report, &kit.env, &kit.session_dir),
+            report: report::bounded(&verdict.report, &template.env, &template.session_dir),
             is_error: verdict.is_error,
             usage: self.session.io.output.ledger.last_usage().clone(),
             task_usage: self.output.usage(),
@@ -149,8 +149,8 @@ impl AgentRun {
         self.agents.count_end(&self.spec.id, finished.status, self.spec.background);
         self.record_end(&finished).await;
         self.send_end(&finished).await;
-        let Self { slot: seat, .. } = *self;
-        drop(seat);
+        let Self { slot, .. } = *self;
+        drop(slot);
         finished
     }
 
@@ -253,12 +253,12 @@ pub(super) async fn write_sidecar(agents: &AgentTable, id: &str, sidecar: Sideca
     if agents.template().persist == store::Persistence::No {
         return;
     }
-    let kit = agents.template();
-    if let Some(tap) = kit.mirror.clone() {
-        session_parts::mirror::mirror_sidecar(tap, store::agents::transcript_path(&kit.session_dir, id), &sidecar)
+    let template = agents.template();
+    if let Some(tap) = template.mirror.clone() {
+        session_parts::mirror::mirror_sidecar(tap, store::agents::transcript_path(&template.session_dir, id), &sidecar)
             .await;
     }
-    let (dir, id) = (kit.session_dir.clone(), id.to_owned());
+    let (dir, id) = (template.session_dir.clone(), id.to_owned());
     let written = tokio::task::spawn_blocking(move || sidecar.write(&dir, &id)).await;
     if let Ok(Err(error)) = written {
         tracing::warn!(%error, "an agent's sidecar could not be written");

@@ -148,30 +148,30 @@ impl SendMessageCall {
         if !tool::is_continuable(&definition) {
             return Err(format!("Agents of type {} answer once and cannot be continued.", definition.name).into());
         }
-        let live = SessionView::clone(&*SessionView::of(cx)?);
+        let view = SessionView::clone(&*SessionView::of(cx)?);
         let options = LoadOptions { sidechain: true, ..LoadOptions::default() };
         let path = transcript.clone();
         let past = tokio::task::spawn_blocking(move || store::resume::load(&path, &options))
             .await
             .map_err(|e| e.to_string())?
             .map_err(|e| format!("Agent {id} cannot be continued: {e}"))?;
-        let kit = &spawner.agents.template();
+        let template = &spawner.agents.template();
         let worktree = match sidecar.worktree_path.clone() {
             Some(path) => {
                 let commit = sidecar.other.get("worktreeBaseCommit").and_then(|c| c.as_str()).unwrap_or_default();
                 let gone = format!("Agent {id} cannot be continued: its worktree {} is gone.", path.display());
                 let branch = sidecar.worktree_branch.clone();
-                let worktree = Worktree::reopen(path, branch, commit.to_owned(), &kit.env).ok_or(gone)?;
+                let worktree = Worktree::reopen(path, branch, commit.to_owned(), &template.env).ok_or(gone)?;
                 worktree.lock(WorktreeHolder::Agent(&id))?;
                 Some(worktree)
             }
             None => None,
         };
-        let mode = tool::mode_of(&definition, &live, &kit.env);
-        let sheet = AgentSpec {
-            model: sidecar.model.clone().unwrap_or_else(|| live.model.clone()),
+        let mode = tool::mode_of(&definition, &view, &template.env);
+        let spec = AgentSpec {
+            model: sidecar.model.clone().unwrap_or_else(|| view.model.clone()),
             effort: definition.effort.clone(),
-            project_dir: worktree.as_ref().map_or_else(|| live.project_dir.clone(), |worktree| worktree.path.clone()),
+            project_dir: worktree.as_ref().map_or_else(|| view.project_dir.clone(), |worktree| worktree.path.clone()),
             description: sidecar.description.clone(),
             name: sidecar.name.clone(),
             tool_use_id: cx.id.clone(),
@@ -191,13 +191,13 @@ impl SendMessageCall {
         sidecar.other.insert("resumeToolUseId".into(), cx.id.clone().into());
         let scope = spawner.scope.child_token();
         let candidate = AgentCandidate {
-            spec: sheet,
+            spec,
             sidecar,
             scope: scope.clone(),
             slot_check: SlotCheck::Granted,
             restored: Some(past),
         };
-        match tool::admit(spawner, live, candidate) {
+        match tool::admit(spawner, view, candidate) {
             AdmissionResult::Refused(_, why) => Err(why),
             AdmissionResult::Running(running) => Ok(self.launch(running, &scope, content, cx).await),
         }

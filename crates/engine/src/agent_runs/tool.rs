@@ -199,8 +199,8 @@ impl AgentCall {
             Some(false) => stats.requested.foreground += 1,
             None => stats.requested.unset += 1,
         });
-        let mut live = SessionView::clone(&*SessionView::of(&cx)?);
-        live.watch.granted_rules.extend(self.rules.iter().cloned());
+        let mut view = SessionView::clone(&*SessionView::of(&cx)?);
+        view.watch.granted_rules.extend(self.rules.iter().cloned());
         let definition = self.definition()?;
         if spawner.agents.is_over_budget() {
             spawner.agents.count(|stats| stats.refused.budget += 1);
@@ -208,16 +208,11 @@ impl AgentCall {
         }
         let background = self.is_background(&definition);
         let scope = if background { spawner.scope.child_token() } else { cx.cancel.child_token() };
-        let sheet = self.build_spec(&cx, &live, definition, background).await?;
-        let sidecar = sidecar_of(&sheet);
-        let candidate = AgentCandidate {
-            spec: sheet,
-            sidecar,
-            scope: scope.clone(),
-            slot_check: SlotCheck::Needed,
-            restored: None,
-        };
-        let running = admit(spawner, live, candidate);
+        let spec = self.build_spec(&cx, &view, definition, background).await?;
+        let sidecar = sidecar_of(&spec);
+        let candidate =
+            AgentCandidate { spec, sidecar, scope: scope.clone(), slot_check: SlotCheck::Needed, restored: None };
+        let running = admit(spawner, view, candidate);
         let mut running = match running {
             AdmissionResult::Running(running) => running,
             AdmissionResult::Refused(worktree, why) => {
@@ -280,36 +275,36 @@ impl AgentCall {
     async fn build_spec(
         &self,
         cx: &CallContext,
-        live: &SessionView,
+        view: &SessionView,
         definition: AgentDefinition,
         background: bool,
     ) -> Result<AgentSpec, AgentRefusal> {
-        let kit = &self.spawner.agents.template();
+        let template = &self.spawner.agents.template();
         let id = store::agents::new_id();
         let isolated = self.isolated || definition.isolation == AgentIsolation::Worktree;
         let worktree = if isolated {
-            let order = WorktreeRequest {
-                project: &live.project_dir,
+            let request = WorktreeRequest {
+                project: &view.project_dir,
                 name: WorktreeName::of_agent(&id),
                 holder: WorktreeHolder::Agent(&id),
-                settings: &live.watch.loaded.settings.worktree,
-                remote: live.remote(),
-                env: &kit.env,
-                hooks: Some(&live.worktree_hooks),
+                settings: &view.watch.loaded.settings.worktree,
+                remote: view.remote(),
+                env: &template.env,
+                hooks: Some(&view.worktree_hooks),
             };
-            Some(Worktree::create(order).await?)
+            Some(Worktree::create(request).await?)
         } else {
             None
         };
-        let (model, blocked) = model_of(self.model.as_deref(), &definition, live, kit);
+        let (model, blocked) = model_of(self.model.as_deref(), &definition, view, template);
         if let Some(blocked) = blocked {
             let text = format!("Warning: model {blocked} is not among availableModels; the agent uses {model}");
-            kit.host.notice(text).await;
+            template.host.notice(text).await;
         }
         Ok(AgentSpec {
-            mode: mode_of(&definition, live, &kit.env),
+            mode: mode_of(&definition, view, &template.env),
             effort: self.effort.clone().or_else(|| definition.effort.clone()),
-            project_dir: worktree.as_ref().map_or_else(|| live.project_dir.clone(), |worktree| worktree.path.clone()),
+            project_dir: worktree.as_ref().map_or_else(|| view.project_dir.clone(), |worktree| worktree.path.clone()),
             description: self.description.clone(),
             name: self.name.clone(),
             tool_use_id: cx.id.clone(),
@@ -404,50 +399,50 @@ pub(super) struct AgentCandidate {
 }
 
 /// Builds the session of an agent and takes a slot for it.
-pub(super) fn admit(spawner: &AgentSpawner, live: SessionView, candidate: AgentCandidate) -> AdmissionResult {
-    let AgentCandidate { spec: sheet, sidecar, scope, slot_check: room, restored: past } = candidate;
-    let child = match build::build(spawner, live, &sheet, past, scope.clone()) {
+pub(super) fn admit(spawner: &AgentSpawner, view: SessionView, candidate: AgentCandidate) -> AdmissionResult {
+    let AgentCandidate { spec, sidecar, scope, slot_check, restored: past } = candidate;
+    let child = match build::build(spawner, view, &spec, past, scope.clone()) {
         Ok(child) => child,
-        Err(why) => return AdmissionResult::Refused(sheet.worktree, why),
+        Err(why) => return AdmissionResult::Refused(spec.worktree, why),
     };
     let row = AgentEntry {
-        id: sheet.id.clone(),
-        name: sheet.name.clone(),
-        agent_type: sheet.definition.name.clone(),
-        description: sheet.description.clone(),
+        id: spec.id.clone(),
+        name: spec.name.clone(),
+        agent_type: spec.definition.name.clone(),
+        description: spec.description.clone(),
         commands: Some(child.commands.clone()),
         stop: scope,
         stopped_by_user: false,
         stopped_by_system: false,
     };
-    match spawner.agents.admit(row, room) {
-        Ok(seat) => {
+    match spawner.agents.admit(row, slot_check) {
+        Ok(slot) => {
             let agents = Arc::clone(&spawner.agents);
-            AdmissionResult::Running(Box::new(AgentRun::new(agents, child, sheet, sidecar, seat)))
+            AdmissionResult::Running(Box::new(AgentRun::new(agents, child, spec, sidecar, slot)))
         }
-        Err(why) => AdmissionResult::Refused(sheet.worktree, why),
+        Err(why) => AdmissionResult::Refused(spec.worktree, why),
     }
 }
 
-pub(super) fn sidecar_of(sheet: &AgentSpec) -> Sidecar {
-    let worktree = sheet.worktree.as_ref();
+pub(super) fn sidecar_of(spec: &AgentSpec) -> Sidecar {
+    let worktree = spec.worktree.as_ref();
     let mut other = serde_json::Map::new();
     if let Some(worktree) = worktree {
         other.insert("worktreeBaseCommit".into(), worktree.commit().into());
     }
     Sidecar {
-        agent_type: sheet.definition.name.clone(),
-        description: sheet.description.clone(),
-        tool_use_id: sheet.tool_use_id.clone(),
-        parent_agent_id: sheet.parent.clone(),
-        name: sheet.name.clone(),
-        spawn_depth: Some(sheet.depth),
+        agent_type: spec.definition.name.clone(),
+        description: spec.description.clone(),
+        tool_use_id: spec.tool_use_id.clone(),
+        parent_agent_id: spec.parent.clone(),
+        name: spec.name.clone(),
+        spawn_depth: Some(spec.depth),
         worktree_path: worktree.map(|w| w.path.clone()),
         worktree_branch: worktree.and_then(|w| w.branch.clone()),
-        color: sheet.definition.color.map(str::to_owned),
-        model: Some(sheet.model.clone()),
-        permission_mode: Some(sheet.mode.as_str().to_owned()),
-        is_backgrounded: sheet.background,
+        color: spec.definition.color.map(str::to_owned),
+        model: Some(spec.model.clone()),
+        permission_mode: Some(spec.mode.as_str().to_owned()),
+        is_backgrounded: spec.background,
         status: None,
         stopped_by_user: false,
         other,
@@ -459,36 +454,38 @@ pub(super) fn sidecar_of(sheet: &AgentSpec) -> Sidecar {
 fn model_of(
     asked: Option<&str>,
     definition: &AgentDefinition,
-    live: &SessionView,
-    kit: &crate::agents::AgentTemplate,
+    view: &SessionView,
+    template: &crate::agents::AgentTemplate,
 ) -> (String, Option<String>) {
-    let forced = kit.env.non_empty("CLAUDE_CODE_SUBAGENT_MODEL").filter(|name| *name != "inherit");
+    let forced = template.env.non_empty("CLAUDE_CODE_SUBAGENT_MODEL").filter(|name| *name != "inherit");
     let named = forced.or(asked).or(definition.model.as_deref()).filter(|name| *name != "inherit");
-    let Some(named) = named else { return (live.model.clone(), None) };
-    let id = kit.catalog.resolve(named, &kit.env);
+    let Some(named) = named else { return (view.model.clone(), None) };
+    let id = template.catalog.resolve(named, &template.env);
     let permitted = |list: &Vec<String>| {
-        list.iter().any(|entry| entry == named || kit.catalog.resolve(entry, &kit.env) == id || id.starts_with(entry))
+        list.iter().any(|entry| {
+            entry == named || template.catalog.resolve(entry, &template.env) == id || id.starts_with(entry)
+        })
     };
-    match &live.watch.loaded.settings.available_models {
-        Some(list) if !permitted(list) => (live.model.clone(), Some(named.to_owned())),
+    match &view.watch.loaded.settings.available_models {
+        Some(list) if !permitted(list) => (view.model.clone(), Some(named.to_owned())),
         Some(_) | None => (id, None),
     }
 }
 
 /// The permission mode of an agent. A parent in a more permissive mode or in plan mode passes its mode on; otherwise
 /// the definition chooses, within what policy allows.
-pub(super) fn mode_of(definition: &AgentDefinition, live: &SessionView, env: &sys::Env) -> PermissionMode {
+pub(super) fn mode_of(definition: &AgentDefinition, view: &SessionView, env: &sys::Env) -> PermissionMode {
     use PermissionMode::{AcceptEdits, Auto, BypassPermissions, Default, DontAsk, Plan};
-    match (live.mode, definition.permission_mode) {
-        (AcceptEdits | Auto | BypassPermissions | Plan, _) | (Default | DontAsk, None) => live.mode,
+    match (view.mode, definition.permission_mode) {
+        (AcceptEdits | Auto | BypassPermissions | Plan, _) | (Default | DontAsk, None) => view.mode,
         (Default | DontAsk, Some(BypassPermissions)) => {
-            let loaded = &live.watch.loaded;
+            let loaded = &view.watch.loaded;
             let vouched = match definition.scope {
                 DefinitionScope::Managed | DefinitionScope::CommandLine | DefinitionScope::User => true,
                 DefinitionScope::Project | DefinitionScope::Added | DefinitionScope::Nested => loaded.trusted,
             };
             let root = sys::is_root() && !env.is_on("IS_SANDBOX");
-            if vouched && !loaded.bypass_disabled && !root { BypassPermissions } else { live.mode }
+            if vouched && !loaded.bypass_disabled && !root { BypassPermissions } else { view.mode }
         }
         (Default | DontAsk, Some(chosen)) => chosen,
     }

@@ -103,4 +103,14 @@ mod tests {
         assert_eq!(names(&[("CLAUDE_CODE_FORK_SUBAGENT", "1")]).last().map(String::as_str), Some("fork"));
         assert!(names(&[("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS", "1")]).is_empty());
     }
+
+    #[test]
+    fn read_only_types_have_no_tool_that_changes_files() {
+        for definition in [explore(), plan()] {
+            for tool in ["Edit", "MultiEdit", "Write", "NotebookEdit", "Agent"] {
+                let is_taken = definition.disallowed_tools.iter().any(|name| name == tool);
+                assert!(is_taken, "{} has {tool}", definition.name);
+            }
+        }
+    }
 }

@@ -41,11 +41,11 @@ impl RecoveredResult {
 
 /// Finds the undelivered results of the agents that `agent` started; `None` for the main thread.
 pub(crate) fn find_undelivered(loaded: &LoadedConversation, session_dir: &Path, agent: Option<&str>) -> AgentRecovery {
-    let mut owed = AgentRecovery::default();
+    let mut recovery = AgentRecovery::default();
     let own = |stored: &StoredAgent| stored.sidecar.parent_agent_id.as_deref() == agent;
     let children: Vec<StoredAgent> = store::agents::list(session_dir).into_iter().filter(own).collect();
     if children.is_empty() {
-        return owed;
+        return recovery;
     }
     let calls = CallIndex::of(loaded);
     for child in children {
@@ -53,14 +53,14 @@ pub(crate) fn find_undelivered(loaded: &LoadedConversation, session_dir: &Path, 
         if let Some(assistant_uuid) = calls.open.get(call.as_str()) {
             let outcome = RecoveredAgent::of(&child).outcome(&child);
             let assistant_uuid = assistant_uuid.clone();
-            owed.results.push(RecoveredResult { tool_use_id: call, assistant_uuid, outcome, agent: child });
+            recovery.results.push(RecoveredResult { tool_use_id: call, assistant_uuid, outcome, agent: child });
         } else if child.sidecar.is_backgrounded && calls.is_answered(&call, loaded) && !is_notified(loaded, &child) {
-            owed.notices.push(RecoveredAgent::of(&child).notice(&child));
+            recovery.notices.push(RecoveredAgent::of(&child).notice(&child));
         }
     }
     // In the order in which the model made the calls.
-    owed.results.sort_by_key(|result| calls.order.iter().position(|call| *call == result.tool_use_id));
-    owed
+    recovery.results.sort_by_key(|result| calls.order.iter().position(|call| *call == result.tool_use_id));
+    recovery
 }
 
 /// The call that the agent's last run answers, either by its result or by a notice.

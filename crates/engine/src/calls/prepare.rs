@@ -78,7 +78,7 @@ fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
     let shown: String = text.chars().take(200).collect();
     let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     let fault = if is_json { "no JSON object" } else { "not valid JSON" };
-    let mut told = format!(
+    let mut message = format!(
         "The input of {} was {fault} and nothing was run. It began: {shown}\nSend the call again with a complete JSON \
          object.",
         used.name
@@ -90,7 +90,7 @@ fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
             Ok(_) => String::new(),
         };
         write!(
-            told,
+            message,
             "\nThis was failure {failures} in a row.{fault} The input must be one JSON object from {{ to }}: double quotes \
              around every key and text, and inside a text every quote, backslash and line break escaped as \\\" \\\\ \\n."
         )
@@ -99,15 +99,15 @@ fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
     if failures >= 3
         && let Some(tool) = io.tooling.registry.find(&used.name)
     {
-        write!(told, "\nIts schema is: {}", tool.spec().schema).ok();
+        write!(message, "\nIts schema is: {}", tool.spec().schema).ok();
     }
     if failures >= 5 {
-        told.push_str(
+        message.push_str(
             "\nMake the input much smaller: one call per answer, no text before it, and long contents in several steps (a \
              short file first, then small edits).",
         );
     }
-    told
+    message
 }
 
 fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn ToolCall>, ToolOutcome> {
@@ -293,11 +293,11 @@ impl CallDraft {
         io: &SessionIo,
     ) -> Result<Self, ToolOutcome> {
         if let Some(why) =
-            io.tooling.worktree_guard.as_ref().and_then(|fence| fence.refuses(&call.access(&io.workspace())))
+            io.tooling.worktree_guard.as_ref().and_then(|guard| guard.refuses(&call.access(&io.workspace())))
         {
             return Err(ToolOutcome::failed(why));
         }
-        let (held, cage) = confine(used, &input, io)
+        let (held, sandbox) = confine(used, &input, io)
             .await
             .map_err(|error| ToolOutcome::failed(format!("The sandbox could not be set up: {error}")))?;
         Ok(Self {
@@ -305,7 +305,7 @@ impl CallDraft {
             input,
             cancel,
             confinement: held,
-            sandbox: cage,
+            sandbox,
             answered: false,
             changed: false,
             git_guard: None,
@@ -568,7 +568,7 @@ pub(super) async fn apply_reply(
 fn decide_access(
     used: &ToolUse,
     draft: &CallDraft,
-    leave: PriorApproval,
+    prior: PriorApproval,
     io: &SessionIo,
 ) -> (PermissionDecision, PathFacts) {
     let workspace = io.workspace();
@@ -584,7 +584,7 @@ fn decide_access(
         &workspace.cwd,
         &io.tooling.state.facts.env,
     );
-    let decision = match leave {
+    let decision = match prior {
         PriorApproval::None => io.rules.policy().decide(&request, &facts),
         PriorApproval::Hook => io.rules.policy().decide_allowed(&request, &facts),
     };
@@ -606,9 +606,9 @@ async fn guard_git(used: &ToolUse, mut draft: CallDraft, facts: PathFacts, io: &
 
 async fn admit(used: &ToolUse, draft: CallDraft, facts: PathFacts, io: &mut SessionIo) -> PreparedCall {
     interact::apply_mode(used, &draft.input, io).await;
-    let CallDraft { call, cancel, sandbox: cage, changed: changed_by_user, git_guard, by, .. } = draft;
-    let judged = CallVerdict { decision: by, denial: None, sandboxed: cage.is_some() };
-    let cx = CallContext { sandbox: cage, changed_by_user, git_guard, ..call_cx(used, facts, io, cancel) };
+    let CallDraft { call, cancel, sandbox, changed: changed_by_user, git_guard, by, .. } = draft;
+    let judged = CallVerdict { decision: by, denial: None, sandboxed: sandbox.is_some() };
+    let cx = CallContext { sandbox, changed_by_user, git_guard, ..call_cx(used, facts, io, cancel) };
     PreparedCall::Ready(call, cx, judged)
 }
 

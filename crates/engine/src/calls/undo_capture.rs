@@ -28,7 +28,7 @@ pub(super) struct UndoGuard {
     snapshot: PendingSnapshot,
     /// The command starts a process that may outlive it.
     may_outlive: bool,
-    /// Set for a change of files: what the user is told when the change was made.
+    /// Set for a change of files: what is shown to the user once the change was made.
     warning: Option<UndoWarning>,
 }
 

@@ -1,4 +1,4 @@
-//! A command nobody knows: which ones may have been meant. A person at a screen is told so; from elsewhere the prompt goes to the
+//! An unknown command: which ones may have been meant. A person at a screen is shown them; from elsewhere the prompt goes to the
 //! model as it is.
 
 use super::CommandList;

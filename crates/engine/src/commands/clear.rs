@@ -107,15 +107,15 @@ impl LiveSession {
         io.output.ledger.begin_session();
         io.rules.denials.clear();
         let agents = Arc::clone(&io.tooling.spawner.agents);
-        agents.begin_session(|kit| {
-            kit.host.begin_session(id);
-            kit.identity = Arc::clone(&identity);
-            kit.request.identity = Arc::clone(&identity);
-            id.clone_into(&mut kit.tail.session_id);
-            kit.session_dir.clone_from(&places.session_dir);
-            kit.transcript.clone_from(&places.transcript);
-            kit.state = Arc::clone(&io.tooling.state);
-            id.clone_into(&mut kit.skills.0.facts.session_id);
+        agents.begin_session(|template| {
+            template.host.begin_session(id);
+            template.identity = Arc::clone(&identity);
+            template.request.identity = Arc::clone(&identity);
+            id.clone_into(&mut template.tail.session_id);
+            template.session_dir.clone_from(&places.session_dir);
+            template.transcript.clone_from(&places.transcript);
+            template.state = Arc::clone(&io.tooling.state);
+            id.clone_into(&mut template.skills.0.facts.session_id);
         });
         let system = self.recipe.as_ref().map(|again| again.system(&self.io.rules.watch.loaded, self.context.model()));
         self.io.output.facts.output_style = session_parts::prompt_recipe::style_name(&self.io.rules.watch.loaded);

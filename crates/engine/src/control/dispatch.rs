@@ -231,10 +231,10 @@ impl SessionControl {
         {
             return RequestOutcome::refused(format!("The model {name} is not among availableModels"));
         }
-        let reach = self.host.as_ref().map(|front| &front.handles);
-        let model = reach.map(|reach| match &named {
-            Some(name) => reach.catalog.resolve(name, &reach.env),
-            None => reach.default_model.clone(),
+        let handles = self.host.as_ref().map(|front| &front.handles);
+        let model = handles.map(|handles| match &named {
+            Some(name) => handles.catalog.resolve(name, &handles.env),
+            None => handles.default_model.clone(),
         });
         self.changes.model = named.map_or(FieldChange::Reset, FieldChange::Set);
         RequestOutcome::Now(json!({ "model": model }))

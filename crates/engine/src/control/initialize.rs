@@ -93,12 +93,12 @@ fn cached_models(front: &HostConnection) -> Vec<ModelInfo> {
 
 /// The default comes first: hosts take the first entry for the current model.
 fn models(front: &HostConnection) -> Vec<ModelInfo> {
-    let reach = &front.handles;
+    let handles = &front.handles;
     let row = |value: &str, described: &str| {
-        let id = reach.catalog.resolve(value, &reach.env);
-        let facts = reach.catalog.lookup(&id);
+        let id = handles.catalog.resolve(value, &handles.env);
+        let facts = handles.catalog.lookup(&id);
         let efforts: Vec<&'static str> = facts.efforts.iter().map(|effort| effort.name()).collect();
-        let name = reach.catalog.display_name(&id);
+        let name = handles.catalog.display_name(&id);
         ModelInfo {
             value: value.to_owned(),
             display_name: if value == "default" { format!("Default ({name})") } else { name },
@@ -110,7 +110,7 @@ fn models(front: &HostConnection) -> Vec<ModelInfo> {
         }
     };
     let mut all = vec![row("default", "What the session was configured with")];
-    all[0].resolved_model.clone_from(&reach.default_model);
+    all[0].resolved_model.clone_from(&handles.default_model);
     let known: [(&str, &str); 4] = [
         ("opus", "For hard problems and long work"),
         ("sonnet", "For everyday coding"),
@@ -118,11 +118,15 @@ fn models(front: &HostConnection) -> Vec<ModelInfo> {
         ("fable", "The most capable"),
     ];
     let listed = |value: &str| {
-        reach.settings.available_models.as_ref().is_none_or(|list| list.iter().any(|entry| entry == value))
+        handles.settings.available_models.as_ref().is_none_or(|list| list.iter().any(|entry| entry == value))
     };
     all.extend(known.iter().filter(|(value, _)| listed(value)).map(|(value, described)| row(value, described)));
-    let named =
-        reach.settings.available_models.iter().flatten().filter(|entry| !known.iter().any(|(value, _)| value == entry));
+    let named = handles
+        .settings
+        .available_models
+        .iter()
+        .flatten()
+        .filter(|entry| !known.iter().any(|(value, _)| value == entry));
     all.extend(named.map(|entry| row(entry, "Allowed by settings")));
     all
 }

@@ -56,19 +56,24 @@ type StatusLineOutput = (StatusLineSetting, Result<String, String>);
 
 impl StatusLineRun {
     fn new(front: &HostConnection, (columns, rows): (u64, u64), input: &Value) -> Self {
-        let reach = &front.handles;
+        let handles = &front.handles;
         let marks = [
             ("CLAUDECODE", "1".to_owned()),
-            ("CLAUDE_CODE_SESSION_ID", reach.session_id.clone()),
-            ("CLAUDE_PROJECT_DIR", reach.cwd.display().to_string()),
+            ("CLAUDE_CODE_SESSION_ID", handles.session_id.clone()),
+            ("CLAUDE_PROJECT_DIR", handles.cwd.display().to_string()),
             ("COLUMNS", columns.to_string()),
             ("LINES", rows.to_string()),
         ];
         Self {
             input: input.to_string(),
-            project: (reach.cwd.clone(), reach.base_env.clone(), reach.selection.clone()),
-            reduced: reach.reduced,
-            handler_env: HandlerEnvironment::new(&reach.env, &reach.cwd, config::environment::SECRET_VARIABLES, &marks),
+            project: (handles.cwd.clone(), handles.base_env.clone(), handles.selection.clone()),
+            reduced: handles.reduced,
+            handler_env: HandlerEnvironment::new(
+                &handles.env,
+                &handles.cwd,
+                config::environment::SECRET_VARIABLES,
+                &marks,
+            ),
             cwd: current_dir(front),
         }
     }
@@ -117,7 +122,7 @@ impl SessionControl {
 
     /// One run for all agents; the host shows its default row for agents that the output does not name.
     pub(super) fn agent_status_line(&self, front: &HostConnection, asked: &AgentStatusLine) -> RequestOutcome {
-        let reach = &front.handles;
+        let handles = &front.handles;
         let here = current_dir(front);
         let now = sys::clock::now_ms();
         let task = |row: &AgentRow| {
@@ -129,7 +134,7 @@ impl SessionControl {
             })
         };
         let mut input = json!({
-            "session_id": reach.session_id, "transcript_path": reach.transcript.path(), "cwd": here,
+            "session_id": handles.session_id, "transcript_path": handles.transcript.path(), "cwd": here,
             "permission_mode": self.view.rules.read().mode, "columns": asked.columns,
             "tasks": asked.tasks.iter().map(task).collect::<Vec<_>>(),
         });
@@ -147,36 +152,36 @@ impl SessionControl {
 
     /// The JSON that the command reads on standard input.
     fn status_input(&self, front: &HostConnection, asked: &StatusLine) -> Value {
-        let (reach, board) = (&front.handles, &self.view);
+        let (handles, board) = (&front.handles, &self.view);
         let here = current_dir(front);
         let mut input = Map::new();
         let mut put = |name: &str, value: Value| {
             input.insert(name.to_owned(), value);
         };
-        put("session_id", json!(reach.session_id));
+        put("session_id", json!(handles.session_id));
         if let Some(name) = &board.name {
             put("session_name", json!(name));
         }
         if let Some(id) = &board.prompt_id {
             put("prompt_id", json!(id));
         }
-        put("transcript_path", json!(reach.transcript.path()));
+        put("transcript_path", json!(handles.transcript.path()));
         put("cwd", json!(here));
-        put("model", json!({"id": board.model, "display_name": reach.catalog.display_name(&board.model)}));
+        put("model", json!({"id": board.model, "display_name": handles.catalog.display_name(&board.model)}));
         put(
             "workspace",
-            json!({"current_dir": here, "project_dir": reach.cwd, "added_dirs": board.rules.read().directories}),
+            json!({"current_dir": here, "project_dir": handles.cwd, "added_dirs": board.rules.read().directories}),
         );
         put("version", json!(wire::version::COMPAT));
         put("output_style", json!({"name": board.output_style}));
         put(
             "cost",
             json!({
-                "total_cost_usd": reach.ledger.cost(),
-                "total_duration_ms": u64::try_from(reach.since.elapsed().as_millis()).unwrap_or(u64::MAX),
+                "total_cost_usd": handles.ledger.cost(),
+                "total_duration_ms": u64::try_from(handles.since.elapsed().as_millis()).unwrap_or(u64::MAX),
                 "total_api_duration_ms": board.api_ms,
-                "total_lines_added": reach.ledger.lines().0,
-                "total_lines_removed": reach.ledger.lines().1,
+                "total_lines_added": handles.ledger.lines().0,
+                "total_lines_removed": handles.ledger.lines().1,
             }),
         );
         put("context_window", self.window());
@@ -262,11 +267,11 @@ fn current_dir(front: &HostConnection) -> PathBuf {
     front.handles.state.cwd.lock().clone()
 }
 
-async fn run(command: &str, input: String, around: HandlerEnvironment, cwd: PathBuf) -> Result<String, String> {
+async fn run(command: &str, input: String, environment: HandlerEnvironment, cwd: PathBuf) -> Result<String, String> {
     let spawn = SpawnSpec {
         program: "sh".into(),
         args: vec![OsString::from("-c"), command.into()],
-        env: around.env,
+        env: environment.env,
         cwd,
         stdin: ChildInput::Pipe,
         output: ChildOutput::Split,

@@ -31,10 +31,10 @@ pub(super) fn roots(
     selection: &SettingsSelection,
     loaded: &ProjectConfig,
 ) -> Option<DefinitionRoots> {
-    if options.bare || options.safe_mode {
+    if options.configuration.bare || options.configuration.safe_mode {
         return None;
     }
-    let added: Vec<_> = options.add_dirs.iter().map(|dir| cwd.join(dir)).collect();
+    let added: Vec<_> = options.permissions.directories.iter().map(|dir| cwd.join(dir)).collect();
     Some(DefinitionRoots::find(cwd, env, selection, loaded, &added))
 }
 
@@ -53,11 +53,11 @@ pub(super) fn main(
     roots: Option<&DefinitionRoots>,
 ) -> Result<MainAgent, StartError> {
     let recorded = conversation.loaded.as_ref().and_then(|l| l.sticky.iter().rev().find_map(|line| setting(line)));
-    let named = options.agent.clone().or(recorded).or_else(|| loaded.settings.agent.clone());
+    let named = options.agents.main.clone().or(recorded).or_else(|| loaded.settings.agent.clone());
     let Some(name) = named.filter(|name| !name.is_empty()) else { return Ok(MainAgent::default()) };
     let declared = match roots {
-        Some(roots) => AgentDefinitions::load(roots, &options.agents),
-        None => AgentDefinitions::load(&DefinitionRoots::default(), &options.agents),
+        Some(roots) => AgentDefinitions::load(roots, &options.agents.definitions),
+        None => AgentDefinitions::load(&DefinitionRoots::default(), &options.agents.definitions),
     };
     if let Some(definition) = declared.find(&name) {
         return Ok(MainAgent { definition: Some(definition.clone()), notice: None });
@@ -65,7 +65,7 @@ pub(super) fn main(
     let names: Vec<&str> = declared.all.iter().map(|agent| agent.name.as_str()).collect();
     let known =
         if names.is_empty() { "none is declared".to_owned() } else { format!("there are {}", names.join(", ")) };
-    if options.agent.is_some() {
+    if options.agents.main.is_some() {
         return Err(StartError::of(StartFailure::Configuration, format!("there is no agent \"{name}\"; {known}")));
     }
     let notice = format!("Warning: agent \"{name}\" is gone ({known}); the session goes on without it");
@@ -98,41 +98,41 @@ pub(super) struct AgentTemplateParts<'a> {
 }
 
 pub(super) fn template(
-    opening: &SessionAssembly,
+    assembly: &SessionAssembly,
     registry: &ToolRegistry,
     shared: AgentTemplateParts<'_>,
 ) -> AgentTemplate {
-    let options = &opening.options;
-    let moving = [EnterWorktree::NAME, ExitWorktree::NAME].into_iter().filter(|_| opening.has_worktrees);
+    let options = &assembly.options;
+    let moving = [EnterWorktree::NAME, ExitWorktree::NAME].into_iter().filter(|_| assembly.has_worktrees);
     let own = [AgentTool::NAME, SendMessage::NAME].into_iter().chain(moving).map(str::to_owned);
-    let forward = options.forward_subagent_text || opening.env.is_on("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT");
+    let forward = options.agents.forward_text || assembly.env.is_on("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT");
     AgentTemplate {
-        env: opening.env.clone(),
+        env: assembly.env.clone(),
         host: shared.host.clone(),
-        catalog: Arc::clone(&opening.catalog),
+        catalog: Arc::clone(&assembly.catalog),
         identity: Arc::clone(shared.identity),
-        small_model: opening.small_model(),
-        tail: opening.tail(),
-        persist: opening.persist(),
-        session_dir: opening.session_dir(),
+        small_model: assembly.small_model(),
+        tail: assembly.tail(),
+        persist: assembly.persist(),
+        session_dir: assembly.session_dir(),
         state: Arc::clone(shared.state),
-        directories: opening.workspace(shared.watch),
+        directories: assembly.workspace(shared.watch),
         ledger: shared.ledger.for_agent(),
-        request: opening.request_settings(Arc::clone(shared.identity)),
-        fallbacks: opening.fallback_chain(),
-        compaction: opening.compaction_settings(),
-        served: opening.served(),
-        transcript: opening.transcript_path(),
+        request: assembly.request_settings(Arc::clone(shared.identity)),
+        fallbacks: assembly.fallback_chain(),
+        compaction: assembly.compaction_settings(),
+        served: assembly.served(),
+        transcript: assembly.transcript_path(),
         skills: shared.skills,
-        roots: opening.roots.clone(),
+        roots: assembly.roots.clone(),
         memory: shared.files.iter().filter(|file| file.scope != MemoryScope::Auto).cloned().collect(),
         tools: registry.names().map(str::to_owned).chain(own).collect(),
         servers: Arc::clone(shared.servers),
-        concurrency: opening.concurrency(),
+        concurrency: assembly.concurrency(),
         forward: if forward { ForwardMode::Text } else { ForwardMode::Calls },
-        append_prompt: options.append_subagent_prompt.clone(),
-        max_budget_usd: options.max_budget_usd,
-        facts: opening.init_facts(),
-        mirror: opening.mirror.clone(),
+        append_prompt: options.prompt.append_for_agents.clone(),
+        max_budget_usd: options.limits.max_budget_usd,
+        facts: assembly.init_facts(),
+        mirror: assembly.mirror.clone(),
     }
 }

@@ -7,32 +7,32 @@ use model::{AuthSecret, ModelError, ModelTransport};
 use session_parts::start_error::{StartError, StartFailure};
 use std::path::Path;
 
-pub(super) fn transport(opening: &SessionAssembly) -> Result<ModelTransport, StartError> {
+pub(super) fn transport(assembly: &SessionAssembly) -> Result<ModelTransport, StartError> {
     let failed = |e: ModelError| StartError::of(StartFailure::Cassette, e);
-    let file = |path: &Path| opening.cwd.join(path);
-    Ok(match (&opening.options.record, &opening.options.replay) {
+    let file = |path: &Path| assembly.cwd.join(path);
+    Ok(match (&assembly.options.cassette.record, &assembly.options.cassette.replay) {
         (_, Some(path)) => {
-            let player = CassettePlayer::open(&file(path), places(opening)).map_err(failed)?;
-            ModelTransport::Replay(player.with_secrets(secrets(opening)))
+            let player = CassettePlayer::open(&file(path), places(assembly)).map_err(failed)?;
+            ModelTransport::Replay(player.with_secrets(secrets(assembly)))
         }
         (Some(path), None) => {
-            let recorder = CassetteRecorder::create(&file(path), places(opening)).map_err(failed)?;
-            ModelTransport::Record(recorder.with_secrets(secrets(opening)))
+            let recorder = CassetteRecorder::create(&file(path), places(assembly)).map_err(failed)?;
+            ModelTransport::Record(recorder.with_secrets(secrets(assembly)))
         }
         (None, None) => ModelTransport::Network,
     })
 }
 
 /// The paths of this machine and run that are replaced by placeholders.
-fn places(opening: &SessionAssembly) -> Vec<(String, String)> {
-    let home = opening.env.home();
-    let (session, tasks) = (opening.session_dir(), opening.tasks_dir());
+fn places(assembly: &SessionAssembly) -> Vec<(String, String)> {
+    let home = assembly.env.home();
+    let (session, tasks) = (assembly.session_dir(), assembly.tasks_dir());
     let named = [
-        (Some(opening.cwd.as_path()), "<<cwd>>"),
-        (Some(opening.named_cwd.as_path()), "<<cwd>>"),
+        (Some(assembly.cwd.as_path()), "<<cwd>>"),
+        (Some(assembly.named_cwd.as_path()), "<<cwd>>"),
         (Some(session.as_path()), "<<session>>"),
         (Some(tasks.as_path()), "<<tasks>>"),
-        (Some(opening.layout.home()), "<<config>>"),
+        (Some(assembly.layout.home()), "<<config>>"),
         (home.as_deref(), "<<home>>"),
     ];
     let place = |(path, name): (Option<&Path>, &str)| Some((path?.display().to_string(), name.to_owned()));
@@ -40,7 +40,7 @@ fn places(opening: &SessionAssembly) -> Vec<(String, String)> {
 }
 
 /// Values of the environment that must not be written to a cassette.
-fn secrets(opening: &SessionAssembly) -> Vec<AuthSecret> {
+fn secrets(assembly: &SessionAssembly) -> Vec<AuthSecret> {
     let names = config::environment::SECRET_VARIABLES;
-    names.iter().filter_map(|name| opening.env.non_empty(name)).map(AuthSecret::new).collect()
+    names.iter().filter_map(|name| assembly.env.non_empty(name)).map(AuthSecret::new).collect()
 }

@@ -26,27 +26,27 @@ impl SessionAssembly {
     /// The effort level when nobody chose one.
     pub(super) fn default_effort(&self) -> Option<String> {
         let facts = self.catalog.lookup(&self.model.id);
-        let usual = (self.options.entrypoint == TERMINAL_ENTRYPOINT).then_some(EffortLevel::Medium);
+        let usual = (self.options.host.entrypoint == TERMINAL_ENTRYPOINT).then_some(EffortLevel::Medium);
         usual.and_then(|level| facts.clamp_effort(level)).or(facts.default_effort).map(|e| e.name().to_owned())
     }
 
     pub(super) fn request_settings(&self, identity: Arc<RequestIdentity>) -> RequestSettings {
         let of_agent = self.agent.as_ref().and_then(|agent| agent.effort.clone());
-        let effort = self.options.effort.clone().or(of_agent);
+        let effort = self.options.model.effort.clone().or(of_agent);
         let effort = effort.or_else(|| self.loaded.settings.effort_level.clone());
         RequestSettings {
             env: self.env.clone(),
             default_effort: effort.clone(),
-            usual_effort: (self.options.entrypoint == TERMINAL_ENTRYPOINT).then_some(EffortLevel::Medium),
+            usual_effort: (self.options.host.entrypoint == TERMINAL_ENTRYPOINT).then_some(EffortLevel::Medium),
             effort,
             thinking: self.thinking(),
             default_thinking: self.thinking(),
-            thinking_display: self.options.thinking_display.clone().or_else(|| {
+            thinking_display: self.options.model.thinking_display.clone().or_else(|| {
                 let shown = self.loaded.settings.show_thinking_summaries == Some(true);
                 shown.then(|| "summarized".to_owned())
             }),
-            task_budget: self.options.task_budget,
-            betas: self.options.betas.clone(),
+            task_budget: self.options.model.task_budget,
+            betas: self.options.model.betas.clone(),
             identity,
             user_id: None,
         }
@@ -54,7 +54,7 @@ impl SessionAssembly {
 
     /// From the flag, else from `alwaysThinkingEnabled`.
     fn thinking(&self) -> ThinkingChoice {
-        match self.options.thinking {
+        match self.options.model.thinking {
             ThinkingOption::Auto if self.loaded.settings.always_thinking_enabled == Some(false) => {
                 ThinkingChoice::Disabled
             }
@@ -63,10 +63,10 @@ impl SessionAssembly {
     }
 
     pub(super) fn fallback_chain(&self) -> Vec<String> {
-        let named = if self.options.fallback_models.is_empty() {
+        let named = if self.options.model.fallbacks.is_empty() {
             self.loaded.settings.fallback_model.clone().unwrap_or_default()
         } else {
-            self.options.fallback_models.clone()
+            self.options.model.fallbacks.clone()
         };
         self.fallbacks(named)
     }
@@ -101,7 +101,7 @@ impl SessionAssembly {
         CompactionSettings {
             enabled: self.loaded.settings.auto_compact_enabled,
             setting: self.loaded.settings.auto_compact_window,
-            flag: self.options.compact_window,
+            flag: self.options.model.compact_window,
         }
     }
 }
@@ -137,7 +137,7 @@ pub(super) fn mode(
         .and_then(|l| PermissionMode::parse(l.permission_mode.as_deref()?))
         .filter(|m| !matches!(m, PermissionMode::Plan | PermissionMode::BypassPermissions));
     let of_agent = agent.and_then(|agent| agent.permission_mode).filter(|m| *m != PermissionMode::BypassPermissions);
-    let mode = options.permission_mode.or(resumed).or(of_agent).or(loaded.default_mode).unwrap_or_default();
+    let mode = options.permissions.mode.or(resumed).or(of_agent).or(loaded.default_mode).unwrap_or_default();
     if mode != PermissionMode::BypassPermissions {
         return Ok(mode);
     }
@@ -167,7 +167,7 @@ pub(super) fn main_model(
     let managed = configured.filter(|_| loaded.provenance.get("model") == Some(&SettingsSource::Managed));
     let resumed = conversation.loaded.as_ref().and_then(|l| l.model.as_deref());
     let name = managed
-        .or(options.model.as_deref())
+        .or(options.model.name.as_deref())
         .or_else(|| env.non_empty("ANTHROPIC_MODEL"))
         .or(resumed)
         .or(agent.and_then(|agent| agent.model.as_deref()))
@@ -195,6 +195,7 @@ pub(super) fn main_model(
 mod tests {
     use super::*;
     use config::{ConfigLoader, SettingsSelection};
+    use session_parts::options::ModelOptions;
 
     // [F-B6]
     #[test]
@@ -205,7 +206,8 @@ mod tests {
         let selection = SettingsSelection { managed_dir: Some(managed.clone()), ..SettingsSelection::default() };
         let home = temp.path().display().to_string();
         let env = Env::default().with([("HOME", home.as_str()), ("ANTHROPIC_MODEL", "haiku")]);
-        let options = SessionOptions { model: Some("sonnet".into()), ..SessionOptions::default() };
+        let model = ModelOptions { name: Some("sonnet".into()), ..ModelOptions::default() };
+        let options = SessionOptions { model, ..SessionOptions::default() };
         let conversation = ConversationChoice { session_id: "s".into(), path: None, loaded: None, is_fork: false };
         let chosen = |settings: &str| {
             std::fs::write(managed.join("managed-settings.json"), settings).unwrap();

@@ -32,7 +32,7 @@ pub(super) struct SessionPlace {
 
 impl ConversationChoice {
     pub(super) fn choose(options: &SessionOptions, layout: &StoreLayout, cwd: &Path) -> Result<Self, StartError> {
-        match &options.session {
+        match &options.conversation.choice {
             SessionChoice::New { id } => fresh(id.clone(), layout, cwd),
             SessionChoice::Continue { fork } => match find::latest(layout, cwd, LatestScope::Headless) {
                 Some(path) => resume(&path, options, fork.as_ref(), (layout, cwd)),
@@ -74,9 +74,9 @@ impl ConversationChoice {
         let recorded = self.loaded.as_ref().filter(|_| !self.is_fork).and_then(worktree::recorded);
         let Some(recorded) = recorded else { return Ok(SessionPlace::default()) };
         match worktree::reenter(&recorded, cwd, env)? {
-            WorktreeReturn::Inside(stay) => {
-                cwd.clone_from(&stay.worktree.path);
-                Ok(SessionPlace { active_worktree: Some(stay), place_change: None, notice: None })
+            WorktreeReturn::Inside(active) => {
+                cwd.clone_from(&active.worktree.path);
+                Ok(SessionPlace { active_worktree: Some(active), place_change: None, notice: None })
             }
             WorktreeReturn::Gone(notice) => {
                 Ok(SessionPlace { active_worktree: None, place_change: Some(PlaceChange::Gone), notice: Some(notice) })
@@ -116,8 +116,8 @@ fn resume(
     (layout, cwd): (&StoreLayout, &Path),
 ) -> Result<ConversationChoice, StartError> {
     let wanted = LoadOptions {
-        at: options.resume_at.clone(),
-        drops_turn: options.resume_drops_turn.clone(),
+        at: options.conversation.resume_at.clone(),
+        drops_turn: options.conversation.resume_drops_turn.clone(),
         ..LoadOptions::default()
     };
     // Finish an interrupted move of this conversation first.

@@ -20,7 +20,7 @@ impl SessionAssembly {
     ) -> SessionHandles {
         let key_source = self.credential.as_ref().map_or("none", |credential| credential.api_key_source());
         SessionHandles {
-            accepts_requests: self.options.multi_turn,
+            accepts_requests: self.options.host.multi_turn,
             session_id: self.conversation.session_id.clone(),
             cwd: self.cwd.clone(),
             base_env: self.base_env.clone(),
@@ -30,7 +30,7 @@ impl SessionAssembly {
             catalog: Arc::clone(&self.catalog),
             settings: Arc::clone(&self.loaded.settings),
             skill_overrides: self.loaded.settings.skill_overrides.clone(),
-            reduced: HookRestriction::from((self.options.bare, self.options.safe_mode)),
+            reduced: HookRestriction::from((self.options.configuration.bare, self.options.configuration.safe_mode)),
             ledger: io.output.ledger.for_agent(),
             since: std::time::Instant::now(),
             default_model: self.model.id.clone(),

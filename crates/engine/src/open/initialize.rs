@@ -62,7 +62,7 @@ impl SessionAssembly {
         };
         let (request_id, asked) = match first {
             Some(Command::Request { id, request: HostRequest::Initialize(asked) }) => (id, *asked),
-            _ if self.options.await_initialize => return Err(not_first()),
+            _ if self.options.host.await_initialize => return Err(not_first()),
             other => return Ok(FirstCommand::Other(other)),
         };
         let hooks_sent = asked.hooks.is_some();
@@ -76,22 +76,23 @@ impl SessionAssembly {
         if let Some(agents) = asked.agents.take() {
             let given =
                 config::agents::from_json(agents.get()).map_err(|e| StartError::of(StartFailure::Configuration, e))?;
-            self.options.agents.retain(|known| !given.iter().any(|new| new.name == known.name));
-            self.options.agents.extend(given);
+            self.options.agents.definitions.retain(|known| !given.iter().any(|new| new.name == known.name));
+            self.options.agents.definitions.extend(given);
             self.resolve_agent()?;
         }
         if let Some(schema) = asked.json_schema.take() {
             StructuredOutput::new(&schema).map_err(|e| StartError::of(StartFailure::Configuration, e))?;
-            self.options.json_schema = Some(schema);
+            self.options.tools.output_schema = Some(schema);
         }
         if let Some(prompt) = asked.system_prompt.take() {
             self.system_blocks = Some(prompt.texts());
         }
         let options = &mut self.options;
-        options.append_system_prompt = asked.append_system_prompt.take().or(options.append_system_prompt.take());
-        options.forward_subagent_text |= asked.forward_subagent_text == Some(true);
+        options.prompt.append = asked.append_system_prompt.take().or(options.prompt.append.take());
+        options.agents.forward_text |= asked.forward_subagent_text == Some(true);
         if self.conversation.loaded.is_none() {
-            options.name = asked.title.take().filter(|title| !title.trim().is_empty()).or(options.name.take());
+            options.conversation.name =
+                asked.title.take().filter(|title| !title.trim().is_empty()).or(options.conversation.name.take());
         }
         self.initialize = asked;
         Ok(())

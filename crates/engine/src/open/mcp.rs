@@ -33,9 +33,9 @@ pub(super) fn declared(
         env,
         loaded,
         selection,
-        flags: &options.mcp_config,
-        strict: options.strict_mcp_config,
-        audience: if options.approves_servers { McpAudience::Person } else { McpAudience::Headless },
+        flags: &options.servers.declared,
+        strict: options.servers.is_strict,
+        audience: if options.servers.needs_approval { McpAudience::Person } else { McpAudience::Headless },
     };
     config::mcp::effective(&request).map_err(|error| StartError::of(StartFailure::Configuration, error))
 }
@@ -44,7 +44,7 @@ impl SessionAssembly {
     pub(super) fn servers(
         &mut self,
         host: &HostSender,
-        desk: &HostQuestions,
+        questions: &HostQuestions,
         watch: &SettingsWatch,
     ) -> Arc<SessionServers> {
         let child_env = self.env.without(config::environment::SECRET_VARIABLES.iter().copied());
@@ -54,10 +54,11 @@ impl SessionAssembly {
         let mut roots = vec![self.cwd.clone()];
         roots.extend(watch.additional());
         // Without stream-json input nobody can answer.
-        let answering = self.options.multi_turn.then(|| desk.clone());
+        let answering = self.options.host.multi_turn.then(|| questions.clone());
         let mut declared: Vec<_> = self.declared_servers.servers.iter().filter_map(standing).collect();
         declared.extend(hosted(&self.initialize));
-        let watched = if self.options.replay_history { SessionAudience::ByPerson } else { SessionAudience::ByProgram };
+        let watched =
+            if self.options.host.replay_history { SessionAudience::ByPerson } else { SessionAudience::ByProgram };
         let servers = SessionServers::new(SessionServersParts {
             settings,
             owner: Arc::new(McpSessionOwner::new(host.clone(), answering, roots, self.credentials_of_servers())),

@@ -9,9 +9,9 @@ impl SessionAssembly {
         let options = &self.options;
         let shell = self.env.non_empty("SHELL").unwrap_or("bash");
         PromptRecipe {
-            user_blocks: self.system_blocks.clone().or_else(|| options.system_prompt.clone().map(|own| vec![own])),
+            user_blocks: self.system_blocks.clone().or_else(|| options.prompt.system.clone().map(|own| vec![own])),
             agent: self.agent.as_ref().and_then(prompt_of),
-            append: options.append_system_prompt.clone(),
+            append: options.prompt.append.clone(),
             cwd: self.cwd.display().to_string(),
             additional: self.additional().iter().map(|d| d.display().to_string()).collect(),
             branch: sys::git::branch(&self.cwd),

@@ -42,13 +42,13 @@ impl SessionAssembly {
 
     pub(super) fn persist(&self) -> Persistence {
         let skip = self.env.is_on("CLAUDE_CODE_SKIP_PROMPT_HISTORY");
-        if self.options.persist && !skip { Persistence::Yes } else { Persistence::No }
+        if self.options.conversation.persist && !skip { Persistence::Yes } else { Persistence::No }
     }
 
     pub(super) fn tail(&self) -> EntryTail {
         EntryTail {
             user_type: "external",
-            entrypoint: self.options.entrypoint.clone(),
+            entrypoint: self.options.host.entrypoint.clone(),
             cwd: self.cwd.display().to_string(),
             session_id: self.conversation.session_id.clone(),
             version: wire::version::COMPAT,
@@ -63,8 +63,8 @@ impl SessionAssembly {
             Some(carried) => carried.live.clone(),
             None => self.live_record(),
         };
-        let desk = HostQuestions::new(host.clone(), self.host_flags().session_state).shown_in(live.clone());
-        (live, desk)
+        let questions = HostQuestions::new(host.clone(), self.host_flags().session_state).shown_in(live.clone());
+        (live, questions)
     }
 
     fn live_record(&self) -> Option<Arc<LiveRecord>> {
@@ -73,8 +73,8 @@ impl SessionAssembly {
             cwd: self.cwd.display().to_string(),
             version: wire::version::COMPAT,
             kind: "interactive",
-            entrypoint: self.options.entrypoint.clone(),
-            name: self.options.name.clone(),
+            entrypoint: self.options.host.entrypoint.clone(),
+            name: self.options.conversation.name.clone(),
         };
         LiveRecord::register(&self.layout, facts)
             .inspect_err(|error| tracing::debug!(%error, "this process could not be registered"))

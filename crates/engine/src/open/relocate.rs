@@ -73,18 +73,18 @@ impl LiveSession {
         let transcript = StoreLayout::new(&boot.env).transcript(cwd, &session_id);
         let conversation =
             ConversationChoice { session_id, path: Some(transcript.clone()), loaded: None, is_fork: false };
-        let mut opening = SessionAssembly::for_conversation(boot, selection, (cwd.to_path_buf(), None), conversation)?;
-        opening.initialize = origin.initialize.clone();
-        opening.system_blocks.clone_from(&origin.system_blocks);
-        opening.carried_state = Some(CarriedState {
+        let mut assembly = SessionAssembly::for_conversation(boot, selection, (cwd.to_path_buf(), None), conversation)?;
+        assembly.initialize = origin.initialize.clone();
+        assembly.system_blocks.clone_from(&origin.system_blocks);
+        assembly.carried_state = Some(CarriedState {
             state: Arc::clone(&self.io.tooling.state),
             ledger: self.io.output.ledger.clone(),
             live: self.io.output.live_record.clone(),
         });
-        let mut notices = opening.notices();
-        notices.extend(opening.missing_agent.take().map(|error| error.to_string()));
-        let trusted = opening.loaded.trusted || config::trust::activations(cwd, &opening.loaded).is_empty();
-        let session = Box::new(opening.build(mpsc::channel(1).1, out)?);
+        let mut notices = assembly.notices();
+        notices.extend(assembly.missing_agent.take().map(|error| error.to_string()));
+        let trusted = assembly.loaded.trusted || config::trust::activations(cwd, &assembly.loaded).is_empty();
+        let session = Box::new(assembly.build(mpsc::channel(1).1, out)?);
         Ok(RelocatedSession { session, notices, transcript, trusted })
     }
 
@@ -99,29 +99,28 @@ impl LiveSession {
                 text.clone()
             }
         };
-        SessionOptions {
-            model: Some(self.context.model().to_owned()),
-            effort: self.context.chosen_effort().map(str::to_owned),
-            permission_mode: Some(self.io.rules.mode()),
-            agent: self.io.hooks.runs_as(),
-            add_dirs: watch.flag_directories.clone(),
-            settings: watch.selection.settings.as_ref().map(absolute),
-            mcp_config: given.mcp_config.iter().map(absolute).collect(),
-            // The command line trusted the folder it named, not this one.
-            trust: TrustChoice::StoredOrRefuse,
-            external_imports: false,
-            session: SessionChoice::New { id: None },
-            worktree: None,
-            setup: None,
-            name: None,
-            ..given.clone()
-        }
+        let mut options = given.clone();
+        options.model.name = Some(self.context.model().to_owned());
+        options.model.effort = self.context.chosen_effort().map(str::to_owned);
+        options.permissions.mode = Some(self.io.rules.mode());
+        options.permissions.directories.clone_from(&watch.flag_directories);
+        options.agents.main = self.io.hooks.runs_as();
+        options.servers.declared = given.servers.declared.iter().map(absolute).collect();
+        options.configuration.settings = watch.selection.settings.as_ref().map(absolute);
+        // The command line trusted the folder it named, not this one.
+        options.configuration.trust = TrustChoice::StoredOrRefuse;
+        options.configuration.external_imports = false;
+        options.configuration.setup = None;
+        options.conversation.choice = SessionChoice::New { id: None };
+        options.conversation.worktree = None;
+        options.conversation.name = None;
+        options
     }
 
     /// Whether requests are recorded or replayed: a cassette is bound to one directory.
     pub(crate) fn uses_cassette(&self) -> bool {
         let options = self.recipe.as_ref().map(|again| &again.origin.options);
-        options.is_some_and(|options| options.record.is_some() || options.replay.is_some())
+        options.is_some_and(|options| options.cassette.record.is_some() || options.cassette.replay.is_some())
     }
 
     /// Continues as `elsewhere` and shuts down the old parts. `metadata` are transcript lines that must stay near the

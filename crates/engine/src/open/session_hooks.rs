@@ -24,7 +24,7 @@ impl SessionAssembly {
         host: HostSender,
         (env_files, spawner): (Option<EnvFiles>, &Arc<AgentSpawner>),
     ) -> SessionHooks {
-        let effort = self.options.effort.clone().or_else(|| self.default_effort());
+        let effort = self.options.model.effort.clone().or_else(|| self.default_effort());
         let mut marks = vec![
             ("CLAUDECODE", "1".to_owned()),
             ("CLAUDE_CODE_CHILD_SESSION", "1".to_owned()),
@@ -32,12 +32,12 @@ impl SessionAssembly {
             ("CLAUDE_PID", sys::pid().to_string()),
         ];
         marks.extend(effort.map(|effort| ("CLAUDE_EFFORT", effort)));
-        let around = HandlerEnvironment::new(&self.env, &self.cwd, config::environment::SECRET_VARIABLES, &marks);
-        let all_events = self.options.hook_events;
+        let environment = HandlerEnvironment::new(&self.env, &self.cwd, config::environment::SECRET_VARIABLES, &marks);
+        let all_events = self.options.host.hook_events;
         let (cwd, judge) = (self.cwd.clone(), Arc::downgrade(spawner) as Weak<dyn HookJudge>);
         SessionHooks::new(HookParts {
             catalogue,
-            handler_env: around,
+            handler_env: environment,
             callers,
             host,
             all_events,

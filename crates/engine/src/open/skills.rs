@@ -7,14 +7,14 @@ use std::path::PathBuf;
 
 impl SessionAssembly {
     pub(super) fn roots(&self) -> DefinitionRoots {
-        let added: Vec<PathBuf> = self.options.add_dirs.iter().map(|d| self.cwd.join(d)).collect();
+        let added: Vec<PathBuf> = self.options.permissions.directories.iter().map(|d| self.cwd.join(d)).collect();
         DefinitionRoots::find(&self.cwd, &self.env, &self.selection, &self.loaded, &added)
     }
 
     /// Whether there may be skills at all.
     pub(super) fn has_skills(&self) -> bool {
-        let nothing_given = self.options.bare && self.options.add_dirs.is_empty();
-        !(self.options.disable_slash_commands || self.options.safe_mode || nothing_given)
+        let nothing_given = self.options.configuration.bare && self.options.permissions.directories.is_empty();
+        !(self.options.configuration.disable_slash_commands || self.options.configuration.safe_mode || nothing_given)
     }
 
     /// The template of skills for the main thread and every agent.

@@ -16,28 +16,29 @@ use tools::task_list::offer::TaskListKind;
 use tools::{ToolClass, ToolRegistry};
 
 /// Whether a question would reach somebody.
-fn can_ask(opening: &SessionAssembly) -> bool {
-    match opening.options.permission_prompt_tool.as_deref() {
-        Some("stdio") => opening.options.multi_turn,
+fn can_ask(assembly: &SessionAssembly) -> bool {
+    match assembly.options.permissions.prompt_tool.as_deref() {
+        Some("stdio") => assembly.options.host.multi_turn,
         Some(_) => true,
         None => false,
     }
 }
 
 pub(super) fn registry(
-    opening: &SessionAssembly,
+    assembly: &SessionAssembly,
     policy: &Policy,
     structured: Option<Arc<StructuredOutput>>,
-    lore: &SessionSkills,
+    skills: &SessionSkills,
 ) -> ToolRegistry {
-    let lists = lists(opening);
-    let wanted =
-        |name: &str| is_wanted(name, opening, lists) && of_agent(opening.agent.as_ref(), name) && !policy.removes(name);
+    let lists = lists(assembly);
+    let wanted = |name: &str| {
+        is_wanted(name, assembly, lists) && of_agent(assembly.agent.as_ref(), name) && !policy.removes(name)
+    };
     let mut registry = ToolRegistry::new(wanted);
-    if opening.has_skills() && wanted(SkillTool::NAME) {
-        registry.add(Arc::new(SkillTool::new(lore)));
+    if assembly.has_skills() && wanted(SkillTool::NAME) {
+        registry.add(Arc::new(SkillTool::new(skills)));
     }
-    if can_ask(opening) {
+    if can_ask(assembly) {
         registry.offer(ToolClass::needs_answer);
     }
     if let Some(tool) = structured {
@@ -49,13 +50,13 @@ pub(super) fn registry(
 /// Adds the tools that start agents and send messages to them, after all others.
 pub(super) fn add_agents(
     registry: &mut ToolRegistry,
-    opening: &SessionAssembly,
+    assembly: &SessionAssembly,
     policy: &Policy,
     spawner: &Arc<AgentSpawner>,
 ) {
-    let wanted = |name: &str| is_extra_wanted(opening, name, policy);
+    let wanted = |name: &str| is_extra_wanted(assembly, name, policy);
     if wanted(AgentTool::NAME) {
-        registry.add(Arc::new(AgentTool::new(Arc::clone(spawner), policy, AgentTypes::of(opening.agent.as_ref()))));
+        registry.add(Arc::new(AgentTool::new(Arc::clone(spawner), policy, AgentTypes::of(assembly.agent.as_ref()))));
     }
     if wanted(SendMessage::NAME) && registry.of_class(ToolClass::Agent).is_some() {
         registry.add(Arc::new(SendMessage::new(Arc::clone(spawner))));
@@ -63,41 +64,41 @@ pub(super) fn add_agents(
 }
 
 /// Adds the worktree tools, when there is a repository or a hook that creates worktrees.
-pub(super) fn add_worktrees(registry: &mut ToolRegistry, opening: &SessionAssembly, policy: &Policy) {
-    if !opening.has_worktrees || !is_extra_wanted(opening, EnterWorktree::NAME, policy) {
+pub(super) fn add_worktrees(registry: &mut ToolRegistry, assembly: &SessionAssembly, policy: &Policy) {
+    if !assembly.has_worktrees || !is_extra_wanted(assembly, EnterWorktree::NAME, policy) {
         return;
     }
     registry.add(Arc::new(EnterWorktree::new()));
-    if is_extra_wanted(opening, ExitWorktree::NAME, policy) {
+    if is_extra_wanted(assembly, ExitWorktree::NAME, policy) {
         registry.add(Arc::new(ExitWorktree::new()));
     }
 }
 
 /// Whether a tool outside the built-in table is offered.
-fn is_extra_wanted(opening: &SessionAssembly, name: &str, policy: &Policy) -> bool {
-    let listed = match chosen(opening) {
+fn is_extra_wanted(assembly: &SessionAssembly, name: &str, policy: &Policy) -> bool {
+    let listed = match chosen(assembly) {
         Some(list) => names(list, name),
-        None => !opening.options.bare,
+        None => !assembly.options.configuration.bare,
     };
-    listed && of_agent(opening.agent.as_ref(), name) && !policy.removes(name)
+    listed && of_agent(assembly.agent.as_ref(), name) && !policy.removes(name)
 }
 
-fn is_wanted(name: &str, opening: &SessionAssembly, lists: TaskListKind) -> bool {
-    match chosen(opening) {
+fn is_wanted(name: &str, assembly: &SessionAssembly, lists: TaskListKind) -> bool {
+    match chosen(assembly) {
         Some(list) => names(list, name),
-        None if opening.options.bare => tool_facts(name).is_basic,
+        None if assembly.options.configuration.bare => tool_facts(name).is_basic,
         None => lists.keeps(name),
     }
 }
 
 /// The list of `--tools`; `None` when it asks for the default.
-fn chosen(opening: &SessionAssembly) -> Option<&[String]> {
-    opening.options.tools.as_deref().filter(|list| !list.iter().any(|n| n == "default"))
+fn chosen(assembly: &SessionAssembly) -> Option<&[String]> {
+    assembly.options.tools.offered.as_deref().filter(|list| !list.iter().any(|n| n == "default"))
 }
 
 /// A line about names in `--tools` that are no built-in tool.
 pub(super) fn unknown_tools_notice(options: &SessionOptions) -> Option<String> {
-    let listed = options.tools.as_deref().unwrap_or_default().iter().map(String::as_str);
+    let listed = options.tools.offered.as_deref().unwrap_or_default().iter().map(String::as_str);
     let mut unknown = listed.filter(|name| !matches!(*name, "default" | "")).peekable();
     unknown.peek()?;
     let known: Vec<&str> = tool_facts::names().collect();
@@ -113,11 +114,11 @@ pub(super) fn unknown_tools_notice(options: &SessionOptions) -> Option<String> {
     ))
 }
 
-fn lists(opening: &SessionAssembly) -> TaskListKind {
-    let newest = opening.catalog.lookup(&opening.model.id).hides_todo_tools;
-    let options = &opening.options;
-    let listed = options.tools.as_deref().unwrap_or_default();
-    TaskListKind::choose(newest, &opening.env, |name| names(&options.allowed_tools, name) || names(listed, name))
+fn lists(assembly: &SessionAssembly) -> TaskListKind {
+    let newest = assembly.catalog.lookup(&assembly.model.id).hides_todo_tools;
+    let options = &assembly.options;
+    let listed = options.tools.offered.as_deref().unwrap_or_default();
+    TaskListKind::choose(newest, &assembly.env, |name| names(&options.permissions.allowed, name) || names(listed, name))
 }
 
 fn names(list: &[String], name: &str) -> bool {

@@ -39,12 +39,12 @@ impl SessionAssembly {
             loaded: self.loaded.clone(),
             flag_rules: rules,
             granted_rules: Vec::new(),
-            flag_directories: self.options.add_dirs.iter().map(|dir| self.cwd.join(dir)).collect(),
+            flag_directories: self.options.permissions.directories.iter().map(|dir| self.cwd.join(dir)).collect(),
             granted_directories: Vec::new(),
             place,
             notices: Vec::new(),
             sandbox: self.sandbox.clone(),
-            reduced: HookRestriction::from((self.options.bare, self.options.safe_mode)),
+            reduced: HookRestriction::from((self.options.configuration.bare, self.options.configuration.safe_mode)),
         }
     }
 
@@ -56,9 +56,9 @@ impl SessionAssembly {
             text: text.clone(),
             root: self.cwd.clone(),
         };
-        let allowed: &[String] = if self.loaded.managed_rules_only { &[] } else { &self.options.allowed_tools };
+        let allowed: &[String] = if self.loaded.managed_rules_only { &[] } else { &self.options.permissions.allowed };
         let allowed = allowed.iter().map(|text| rule(text, RuleBehaviour::Allow));
-        allowed.chain(self.options.disallowed_tools.iter().map(|text| rule(text, RuleBehaviour::Deny))).collect()
+        allowed.chain(self.options.permissions.denied.iter().map(|text| rule(text, RuleBehaviour::Deny))).collect()
     }
 
     /// Warnings for rules that cannot be parsed, each with its file and the reason.
@@ -88,8 +88,10 @@ impl SessionAssembly {
     /// The notes folder of this session; `None` when it has none. A recorded run has none, because it must not depend
     /// on this machine.
     pub(super) fn notes_dir(&self) -> Option<PathBuf> {
-        let without = self.options.bare || self.options.safe_mode || self.persist() == Persistence::No;
-        let recorded = self.options.record.is_some() || self.options.replay.is_some();
+        let without = self.options.configuration.bare
+            || self.options.configuration.safe_mode
+            || self.persist() == Persistence::No;
+        let recorded = self.options.cassette.record.is_some() || self.options.cassette.replay.is_some();
         if without || recorded {
             return None;
         }

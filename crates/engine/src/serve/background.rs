@@ -15,7 +15,7 @@ use tools::tasks::TaskEvent;
 const WAIT_CEILING_MS: u64 = 600_000;
 
 impl LiveSession {
-    /// Handles a task that ended while the session was idle: starts a turn to tell the model, unless a person stopped
+    /// Handles a task that ended while the session was idle: starts a turn to inform the model, unless a person stopped
     /// the task.
     pub(super) async fn handle_task_event(&mut self, event: TaskEvent) {
         match send_event(event, &self.io).await {
@@ -34,14 +34,14 @@ impl LiveSession {
         let ceiling = (ceiling > 0).then(|| Duration::from_millis(ceiling));
         let deadline = ceiling.map(|ceiling| tokio::time::Instant::now() + ceiling);
         let state = Arc::clone(&self.io.tooling.state);
-        let mut told = Vec::new();
+        let mut announced = Vec::new();
         while self.has_pending_work() && !self.control.is_shut_down() {
             let running = self.awaited_tasks();
             let ids: Vec<String> = running.iter().map(|task| task.id.clone()).collect();
-            if !ids.is_empty() && told != ids {
+            if !ids.is_empty() && announced != ids {
                 let line = tasks::waiting_message(&running, ceiling);
                 self.io.output.host.event(Event::Aside(ScreenEvent::Waiting(line))).await;
-                told = ids;
+                announced = ids;
             }
             let next = async {
                 match deadline {

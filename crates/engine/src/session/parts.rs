@@ -163,7 +163,7 @@ pub(crate) struct SessionTooling {
     pub view: Option<Arc<SessionView>>,
 }
 
-/// What the model is told besides the conversation.
+/// What is sent to the model besides the conversation.
 pub(crate) struct SessionKnowledge {
     pub skills: SessionSkills,
     pub mcp: McpToolset,

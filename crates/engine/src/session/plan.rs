@@ -46,11 +46,11 @@ fn attachment(due: PlanReminder, io: &SessionIo) -> Option<Attachment> {
     let is_agent = io.output.host.agent_id().is_some();
     let may_exit = io.tooling.registry.specs().any(|spec| spec.facts.class == ToolClass::PlanExit);
     let method = io.knowledge.plan.method.as_deref();
-    let scene = texts::PlanModeFacts { file: &file, exists, is_agent, may_exit, method };
+    let facts = texts::PlanModeFacts { file: &file, exists, is_agent, may_exit, method };
     let (text, line) = match due {
-        PlanReminder::Full => (texts::full(&scene), json!({"type": "plan_mode", "reminderType": "full"})),
-        PlanReminder::Brief => (texts::brief(&scene), json!({"type": "plan_mode", "reminderType": "sparse"})),
-        PlanReminder::Over => (texts::over(&scene), json!({"type": "plan_mode_exit"})),
+        PlanReminder::Full => (texts::full(&facts), json!({"type": "plan_mode", "reminderType": "full"})),
+        PlanReminder::Brief => (texts::brief(&facts), json!({"type": "plan_mode", "reminderType": "sparse"})),
+        PlanReminder::Over => (texts::over(&facts), json!({"type": "plan_mode_exit"})),
     };
     let text = prompts::reminder(&text);
     let mut line = line;

@@ -14,9 +14,9 @@ use wire::entry::CallMarks;
 /// line. Nothing is sent: the host never saw the call.
 pub(crate) fn record_recovered(
     io: &mut SessionIo,
-    owed: RecoveredResult,
+    recovered: RecoveredResult,
 ) -> Result<Option<(Arc<RawValue>, String)>, StoreError> {
-    record(io, &owed.tool_use_id, &owed.assistant_uuid, owed.outcome)
+    record(io, &recovered.tool_use_id, &recovered.assistant_uuid, recovered.outcome)
 }
 
 /// Records a result without sending it. Returns the block and the uuid of its line.

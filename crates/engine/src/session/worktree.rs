@@ -10,11 +10,11 @@ impl SessionIo {
     /// Continues in another directory.
     pub(super) fn apply_move(&mut self, place: WorktreeMove) -> Result<(), StoreError> {
         match place {
-            WorktreeMove::Into(stay) => {
-                self.relocate(&stay.worktree.path);
-                self.tooling.worktree_guard = Some(stay.guard());
-                self.record_worktree(Some(stay.record()))?;
-                self.tooling.active_worktree = Some(stay);
+            WorktreeMove::Into(active) => {
+                self.relocate(&active.worktree.path);
+                self.tooling.worktree_guard = Some(active.guard());
+                self.record_worktree(Some(active.record()))?;
+                self.tooling.active_worktree = Some(active);
                 Ok(())
             }
             WorktreeMove::Back(to) => {
@@ -32,10 +32,10 @@ impl SessionIo {
             return Ok(());
         }
         let session_id = self.output.host.session_id.clone();
-        let named = |stay: WorktreeSession| WorktreeSession {
-            original_branch: Some(sys::git::branch(Path::new(&stay.original_cwd))).filter(|name| !name.is_empty()),
+        let named = |active: WorktreeSession| WorktreeSession {
+            original_branch: Some(sys::git::branch(Path::new(&active.original_cwd))).filter(|name| !name.is_empty()),
             session_id: Some(session_id.clone()),
-            ..stay
+            ..active
         };
         let worktree_session = worktree_session.map(named);
         let worktree_session = worktree_session.map(Box::new);

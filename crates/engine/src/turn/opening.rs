@@ -1,4 +1,4 @@
-//! Opens a turn: runs the hooks of the prompt, records it and tells the host that the turn starts.
+//! Opens a turn: runs the hooks of the prompt, records it and notifies the host that the turn starts.
 
 use crate::session::LiveSession;
 use crate::session::hooks::{PromptVerdict, SettingsCheckTime};
@@ -22,7 +22,7 @@ pub(crate) enum TurnOpening {
 }
 
 impl LiveSession {
-    /// Accepts what opens a turn: records it and tells the host that the turn starts. A prompt that hooks refuse is
+    /// Accepts what opens a turn: records it and notifies the host that the turn starts. A prompt that hooks refuse is
     /// not recorded; the result contains the reason.
     pub(crate) async fn open_turn(
         &mut self,

@@ -1,5 +1,5 @@
 //! Hooks that the host runs: what it registered with `initialize`, and the requests to it. Registering again replaces
-//! the earlier hooks in all threads of the session; handlers that still wait for the old ones are told to try again.
+//! the earlier hooks in all threads of the session; handlers that still wait for the old ones receive an error that says to try again.
 
 use crate::questions::{HostQuestions, QuestionFailure};
 use hooks::{HandlerJob, HandlerResult, HookLayer, HookOrigin};
@@ -24,8 +24,8 @@ pub struct HostHooks {
 }
 
 impl HostHooks {
-    pub fn new(desk: HostQuestions, declared: HostMatchers) -> Self {
-        Self { questions: desk, declared: Mutex::new(Arc::new(declared)) }
+    pub fn new(questions: HostQuestions, declared: HostMatchers) -> Self {
+        Self { questions, declared: Mutex::new(Arc::new(declared)) }
     }
 
     /// The hooks that are registered now.

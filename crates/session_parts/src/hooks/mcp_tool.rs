@@ -35,7 +35,7 @@ pub(super) async fn run(servers: Option<&dyn ServerTools>, tool: &McpToolHandler
     let Some(servers) = servers else {
         return HandlerResult::Failed { why: format!("MCP server {} is not there", tool.server) };
     };
-    let patience = match job.entry.event.facts().blocks {
+    let timeout = match job.entry.event.facts().blocks {
         BlockEffect::Action | BlockEffect::Stopping | BlockEffect::Loop => ConnectWait::Waits,
         BlockEffect::TellsModel | BlockEffect::TellsUser | BlockEffect::Nothing => ConnectWait::None,
     };
@@ -43,7 +43,7 @@ pub(super) async fn run(servers: Option<&dyn ServerTools>, tool: &McpToolHandler
         server: tool.server.clone(),
         tool: tool.tool.clone(),
         input: fill(&tool.input, &payload),
-        connect_wait: patience,
+        connect_wait: timeout,
     };
     match servers.call(call).await {
         Ok(stdout) => HandlerResult::Exited { code: Some(0), stdout, stderr: String::new(), cut: false },

@@ -1,5 +1,5 @@
 //! MCP calls that take long. In a session with a person, a call of the main thread moves to the background after a
-//! while or when the person asks for it; the model is told where the result will be and is notified of the end. An
+//! while or when the person asks for it; its result says where the output will be, and the model is notified of the end. An
 //! interrupt ends a foreground call, never a background one. Calls of agents stay in the foreground, and so does a
 //! call whose server has a question open.
 
@@ -85,8 +85,8 @@ pub(super) async fn run(
 
 /// Returns when the call should move to the background.
 async fn wait_until_overdue(servers: &SessionServers) {
-    let Some(patience) = servers.background_after else { return std::future::pending().await };
-    tokio::time::sleep(patience).await;
+    let Some(timeout) = servers.background_after else { return std::future::pending().await };
+    tokio::time::sleep(timeout).await;
     while servers.owner.is_asking() {
         tokio::time::sleep(QUESTION_POLL_INTERVAL).await;
     }

@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 impl ServerTools for SessionServers {
     fn call(&self, call: ServerToolCall) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(async move {
-            let ServerToolCall { server, tool, input, connect_wait: patience } = call;
+            let ServerToolCall { server, tool, input, connect_wait: timeout } = call;
             self.begin_rest();
-            match patience {
+            match timeout {
                 ConnectWait::Waits => {
                     self.host.wait_until_connected(self.host.connect_limit(), |view| view.name == server).await;
                 }

@@ -61,11 +61,11 @@ impl ServerCredentials {
 impl McpSessionOwner {
     pub fn new(
         host: HostSender,
-        desk: Option<HostQuestions>,
+        questions: Option<HostQuestions>,
         roots: Vec<PathBuf>,
         credentials: ServerCredentials,
     ) -> Self {
-        let host = Mutex::new(Some(HostAccess { host, questions: desk }));
+        let host = Mutex::new(Some(HostAccess { host, questions }));
         Self { host, roots: Mutex::new(roots), hook_trigger: Mutex::default(), credentials, masking: OnceLock::new() }
     }
 
@@ -84,7 +84,7 @@ impl McpSessionOwner {
 
     /// Whether a server waits for an answer of the host.
     pub(super) fn is_asking(&self) -> bool {
-        self.questions().is_some_and(|desk| !desk.pending(QuestionKind::Elicitation).is_empty())
+        self.questions().is_some_and(|questions| !questions.pending(QuestionKind::Elicitation).is_empty())
     }
 
     /// Ends the access to the host when the session is over.
@@ -134,7 +134,7 @@ impl McpSessionOwner {
     }
 
     async fn ask_host(&self, asked: Elicitation) -> ElicitationAnswer {
-        let Some(desk) = self.questions() else { return ElicitationAnswer::DECLINED };
+        let Some(questions) = self.questions() else { return ElicitationAnswer::DECLINED };
         let mode = mode(&asked);
         let question = HostQuestion::Elicitation(ElicitationQuestion {
             mcp_server_name: asked.server,
@@ -145,7 +145,7 @@ impl McpSessionOwner {
             requested_schema: asked.schema,
         });
         // Dropped with the server's request, which withdraws the question.
-        match desk.ask(question, CancellationToken::new()).await {
+        match questions.ask(question, CancellationToken::new()).await {
             Ok(answer) => read(&answer),
             Err(_) => ElicitationAnswer::DECLINED,
         }
@@ -203,11 +203,11 @@ impl McpOwner for McpSessionOwner {
     }
 
     fn forward(&self, server: &str, message: Box<RawValue>) -> BoxFuture<'_, Result<Box<RawValue>, String>> {
-        let Some(desk) = self.questions() else {
+        let Some(questions) = self.questions() else {
             return Box::pin(std::future::ready(Err("there is no host to serve it".to_owned())));
         };
         let question = HostQuestion::McpMessage(McpMessageQuestion { server_name: server.to_owned(), message });
-        let asked = desk.ask(question, CancellationToken::new());
+        let asked = questions.ask(question, CancellationToken::new());
         Box::pin(async move {
             #[derive(serde::Deserialize)]
             struct McpMessageAnswer {

@@ -121,7 +121,7 @@ impl SharedToolset {
         self.servers.views().into_iter().chain(self.hosts.iter().skip(1).flat_map(McpHost::views)).collect()
     }
 
-    /// Whether servers are connecting whose tools will be deferred: the model is told before they are connected.
+    /// Whether servers are connecting whose tools will be deferred: the model is informed before they are connected.
     fn expects_deferred(&self) -> bool {
         self.servers.deferral.is_certain() && self.views().iter().any(|view| view.status == McpStatus::Pending)
     }

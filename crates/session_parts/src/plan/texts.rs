@@ -20,36 +20,36 @@ const DEFAULT_METHOD: &str = "How to plan:
 3. Choose one approach. Write down why, which files change and how, and how the result is checked. Short enough to read, exact \
      enough to carry out.";
 
-pub fn full(scene: &PlanModeFacts<'_>) -> String {
-    if scene.is_agent {
+pub fn full(facts: &PlanModeFacts<'_>) -> String {
+    if facts.is_agent {
         return format!(
             "{PLAN_MODE_RULE} Do your part by reading and searching, and report what you found or would do."
         );
     }
-    let state = if scene.exists { "it exists; read it and go on from there" } else { "it does not exist yet" };
-    let end = if scene.may_exit {
+    let state = if facts.exists { "it exists; read it and go on from there" } else { "it does not exist yet" };
+    let end = if facts.may_exit {
         "When the plan is complete, call ExitPlanMode: it shows the plan to the user and asks for approval. Do not ask \
          for approval in words. End a turn only with that call or with a question to the user."
     } else {
         "When the plan is complete, end with the plan as your answer: nobody can approve it here."
     };
-    let method = scene.method.unwrap_or(DEFAULT_METHOD);
+    let method = facts.method.unwrap_or(DEFAULT_METHOD);
     format!(
         "{PLAN_MODE_RULE}\n\nThe one file you may write is the plan itself: {} ({state}).\n\n{method}\n\n{end}",
-        scene.file
+        facts.file
     )
 }
 
-pub fn brief(scene: &PlanModeFacts<'_>) -> String {
-    if scene.is_agent {
+pub fn brief(facts: &PlanModeFacts<'_>) -> String {
+    if facts.is_agent {
         return "Plan mode is still on: change nothing.".into();
     }
-    let end = if scene.may_exit { " When it is complete, call ExitPlanMode." } else { "" };
-    format!("Plan mode is still on: change nothing but the plan file {}.{end}", scene.file)
+    let end = if facts.may_exit { " When it is complete, call ExitPlanMode." } else { "" };
+    format!("Plan mode is still on: change nothing but the plan file {}.{end}", facts.file)
 }
 
-pub fn over(scene: &PlanModeFacts<'_>) -> String {
-    let kept = if scene.exists && !scene.is_agent { format!(" The plan is in {}.", scene.file) } else { String::new() };
+pub fn over(facts: &PlanModeFacts<'_>) -> String {
+    let kept = if facts.exists && !facts.is_agent { format!(" The plan is in {}.", facts.file) } else { String::new() };
     format!("Plan mode is over: you may change things again, within the permissions you have.{kept}")
 }
 

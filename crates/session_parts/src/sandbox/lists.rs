@@ -22,7 +22,7 @@ pub(super) struct SandboxLists {
 }
 
 impl SandboxLists {
-    pub(super) fn read(loaded: &ProjectConfig, ground: &SandboxRoots) -> Self {
+    pub(super) fn read(loaded: &ProjectConfig, roots: &SandboxRoots) -> Self {
         let settings = &loaded.settings.sandbox;
         let managed_domains_only = settings.network.allow_managed_domains_only == Some(true);
         let mut lists = Self { managed_domains_only, ..Self::default() };
@@ -31,7 +31,7 @@ impl SandboxLists {
             let managed = layer.source == SettingsSource::Managed;
             let spots = |key: &str| -> Vec<SandboxPath> {
                 let texts = texts(sandbox, "filesystem", key);
-                texts.iter().filter_map(|text| ground.resolve_setting(text, &layer.root)).collect()
+                texts.iter().filter_map(|text| roots.resolve_setting(text, &layer.root)).collect()
             };
             lists.grant_writes(spots("allowWrite"));
             lists.deny_write.extend(spots("denyWrite"));
@@ -43,7 +43,7 @@ impl SandboxLists {
                 lists.allowed_domains.extend(texts(sandbox, "network", "allowedDomains"));
             }
             lists.denied_domains.extend(texts(sandbox, "network", "deniedDomains"));
-            lists.credentials(sandbox, |text| ground.resolve_setting(text, &layer.root));
+            lists.credentials(sandbox, |text| roots.resolve_setting(text, &layer.root));
         }
         lists
     }
@@ -86,12 +86,12 @@ impl SandboxLists {
     }
 
     /// Adds path and domain rules, which apply to the sandbox too.
-    pub(super) fn add_rules(&mut self, rules: &[RuleText], ground: &SandboxRoots) {
+    pub(super) fn add_rules(&mut self, rules: &[RuleText], roots: &SandboxRoots) {
         for rule in rules {
             let Some((name, spec)) = rule.text.strip_suffix(')').and_then(|text| text.split_once('(')) else {
                 continue;
             };
-            let spot = || ground.resolve_rule(spec, &rule.root, rule.behaviour);
+            let spot = || roots.resolve_rule(spec, &rule.root, rule.behaviour);
             let tool = wire::names::canonical(name);
             let contact = tools::builtin::facts_of(tool).and_then(|facts| facts.file).map(|file| file.contact);
             match (contact, rule.behaviour) {

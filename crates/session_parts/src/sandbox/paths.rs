@@ -36,17 +36,17 @@ pub(super) struct SandboxFileRules {
 }
 
 impl SandboxRoots {
-    pub(super) fn new(grounds: &SandboxInputs) -> Self {
+    pub(super) fn new(inputs: &SandboxInputs) -> Self {
         let real = |path: PathBuf| sys::real_path::path(&path);
-        let cwd = sys::real_path::path(&grounds.cwd);
+        let cwd = sys::real_path::path(&inputs.cwd);
         let mut roots = vec![cwd.clone()];
-        roots.extend(grounds.additional.iter().map(|dir| sys::real_path::path(dir)).filter(|dir| *dir != cwd));
+        roots.extend(inputs.additional.iter().map(|dir| sys::real_path::path(dir)).filter(|dir| *dir != cwd));
         Self {
             cwd,
             roots,
-            home: grounds.env.home().map(real),
-            config_home: config_home(&grounds.base_env).map(real),
-            state_file: state_file(&grounds.base_env).map(real),
+            home: inputs.env.home().map(real),
+            config_home: config_home(&inputs.base_env).map(real),
+            state_file: state_file(&inputs.base_env).map(real),
         }
     }
 
@@ -106,7 +106,7 @@ fn sandbox_path(path: &Path, text: &str) -> SandboxPath {
 }
 
 /// The rules for the next command.
-pub(super) fn file_rules(lists: &SandboxLists, ground: &SandboxRoots, temp: &Path) -> SandboxFileRules {
+pub(super) fn file_rules(lists: &SandboxLists, roots: &SandboxRoots, temp: &Path) -> SandboxFileRules {
     let mut out = SandboxFileRules { rules: Vec::new(), never: Vec::new(), complete: true, warning: None };
     let literal = |spots: &[SandboxPath], effect: RuleEffect| -> Vec<SandboxRule> {
         let path = |spot: &SandboxPath| match spot {
@@ -115,15 +115,15 @@ pub(super) fn file_rules(lists: &SandboxLists, ground: &SandboxRoots, temp: &Pat
         };
         spots.iter().filter_map(path).collect()
     };
-    out.rules.extend(ground.roots.iter().map(|root| SandboxRule::new(RuleEffect::AllowWrite, root)));
+    out.rules.extend(roots.roots.iter().map(|root| SandboxRule::new(RuleEffect::AllowWrite, root)));
     out.rules.push(SandboxRule::new(RuleEffect::AllowWrite, temp));
     out.rules.extend(literal(&lists.allow_write, RuleEffect::AllowWrite));
     out.rules.extend(literal(&lists.deny_write, RuleEffect::DenyWrite));
     out.rules.extend(literal(&lists.deny_read, RuleEffect::DenyRead));
     out.rules.extend(literal(&lists.allow_read, RuleEffect::AllowRead));
-    expand_globs(lists, ground, &mut out);
-    hide_home(lists, ground, &mut out);
-    protect(ground, &mut out);
+    expand_globs(lists, roots, &mut out);
+    hide_home(lists, roots, &mut out);
+    protect(roots, &mut out);
     out.rules.sort_by(|a, b| a.path.cmp(&b.path).then(a.effect.cmp(&b.effect)));
     out.rules.dedup();
     out
@@ -134,7 +134,7 @@ fn is_read_allowed(lists: &SandboxLists, path: &Path) -> bool {
 }
 
 /// Expands denials with wildcards, and finds credential files in the directories that the command may write.
-fn expand_globs(lists: &SandboxLists, ground: &SandboxRoots, out: &mut SandboxFileRules) {
+fn expand_globs(lists: &SandboxLists, roots: &SandboxRoots, out: &mut SandboxFileRules) {
     let mut walks: BTreeMap<(PathBuf, bool), Vec<String>> = BTreeMap::new();
     for (spots, reading) in [(&lists.deny_read, true), (&lists.deny_write, false)] {
         for spot in spots {
@@ -143,12 +143,12 @@ fn expand_globs(lists: &SandboxLists, ground: &SandboxRoots, out: &mut SandboxFi
             }
         }
     }
-    for root in &ground.roots {
+    for root in &roots.roots {
         walks.entry((root.clone(), true)).or_default();
     }
     for ((base, reading), patterns) in walks {
         let globs: Vec<_> = patterns.iter().filter_map(|pattern| expand::compile(pattern)).collect();
-        let secrets = reading && ground.roots.contains(&base);
+        let secrets = reading && roots.roots.contains(&base);
         let named = |path: &Path| secrets && is_workspace_secret(path) && !is_read_allowed(lists, path);
         let found = expand::find_below(&base, &globs, &named);
         let effect = if reading { RuleEffect::DenyRead } else { RuleEffect::DenyWrite };
@@ -171,14 +171,14 @@ fn is_workspace_secret(path: &Path) -> bool {
 }
 
 /// Hides existing credential files in the user's home directory.
-fn hide_home(lists: &SandboxLists, ground: &SandboxRoots, out: &mut SandboxFileRules) {
-    let Some(home) = &ground.home else { return };
+fn hide_home(lists: &SandboxLists, roots: &SandboxRoots, out: &mut SandboxFileRules) {
+    let Some(home) = &roots.home else { return };
     let mut places = vec![home.clone()];
     places.extend([".config", ".config/gh", ".docker", ".cargo", ".gem", ".local/share"].map(|dir| home.join(dir)));
-    places.extend(ground.config_home.clone());
+    places.extend(roots.config_home.clone());
     let entries = places.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().filter_map(Result::ok);
     let secrets = entries.map(|entry| entry.path()).filter(|path| permission::is_secret(path));
-    let all = secrets.chain(ground.state_file.clone()).map(|path| sys::real_path::path(&path));
+    let all = secrets.chain(roots.state_file.clone()).map(|path| sys::real_path::path(&path));
     let hidden = all.filter(|path| path.exists() && !is_read_allowed(lists, path));
     out.rules.extend(hidden.map(|path| SandboxRule::new(RuleEffect::DenyRead, path)));
 }
@@ -208,8 +208,8 @@ const PROTECTED_CONFIGS: [&str; 9] = [
     "plugins",
 ];
 
-fn protect(ground: &SandboxRoots, out: &mut SandboxFileRules) {
-    for root in &ground.roots {
+fn protect(roots: &SandboxRoots, out: &mut SandboxFileRules) {
+    for root in &roots.roots {
         for name in STARTUP_FILES.iter().chain(&[".vscode", ".idea"]) {
             protect_path(out, &root.join(name));
         }
@@ -221,7 +221,7 @@ fn protect(ground: &SandboxRoots, out: &mut SandboxFileRules) {
             }
         }
     }
-    for own in ground.config_home.iter().chain(&ground.state_file) {
+    for own in roots.config_home.iter().chain(&roots.state_file) {
         protect_path(out, own);
     }
 }

@@ -75,27 +75,31 @@ pub struct InvocationContext {
 }
 
 /// Renders `skill`. The error is for the user or the model, whichever invoked it.
-pub async fn invoke(skill: Skill, arguments: &str, scene: &InvocationContext) -> Result<SkillInvocation, String> {
+pub async fn invoke(
+    skill: Skill,
+    arguments: &str,
+    skill_context: &InvocationContext,
+) -> Result<SkillInvocation, String> {
     let body = skill.body()?;
-    let project = scene.facts.project.display().to_string();
+    let project = skill_context.facts.project.display().to_string();
     let values = RenderValues {
         arguments,
-        session_id: &scene.facts.session_id,
-        effort: scene.cx.state.facts.effort.as_deref().unwrap_or_default(),
+        session_id: &skill_context.facts.session_id,
+        effort: skill_context.cx.state.facts.effort.as_deref().unwrap_or_default(),
         project: &project,
     };
-    let rules = rules(&skill, scene);
-    let policy = super::with_rules(&scene.policy, &rules);
+    let rules = rules(&skill, skill_context);
+    let policy = super::with_rules(&skill_context.policy, &rules);
     let mut text = heading(&skill);
     let mut files = Vec::new();
     for piece in render(&skill, &body, &values) {
         match piece {
             RenderedPiece::Text(words) => {
-                attach(&words, &policy, scene, &mut files).await;
+                attach(&words, &policy, skill_context, &mut files).await;
                 text.push_str(&words);
             }
             RenderedPiece::Command { command, pattern } => {
-                text.push_str(&run(&skill, &command, &pattern, (&policy, scene)).await?);
+                text.push_str(&run(&skill, &command, &pattern, (&policy, skill_context)).await?);
             }
         }
     }
@@ -111,28 +115,28 @@ fn heading(skill: &Skill) -> String {
 }
 
 /// The rules of the skill: allowed and denied tools.
-fn rules(skill: &Skill, scene: &InvocationContext) -> Vec<RuleText> {
+fn rules(skill: &Skill, skill_context: &InvocationContext) -> Vec<RuleText> {
     let rule = |behaviour, text: &String| RuleText {
         behaviour,
         source: SettingsSource::Session,
         text: text.clone(),
-        root: scene.facts.project.clone(),
+        root: skill_context.facts.project.clone(),
     };
-    let may_grant = !scene.facts.managed_rules_only || skill.scope == DefinitionScope::Managed;
+    let may_grant = !skill_context.facts.managed_rules_only || skill.scope == DefinitionScope::Managed;
     let allowed = skill.allowed_tools.iter().filter(|_| may_grant).map(|text| rule(RuleBehaviour::Allow, text));
     allowed.chain(skill.disallowed_tools.iter().map(|text| rule(RuleBehaviour::Deny, text))).collect()
 }
 
 async fn run(skill: &Skill, command: &str, pattern: &str, at: (&Policy, &InvocationContext)) -> Result<String, String> {
-    let (policy, scene) = at;
-    if scene.facts.shell_disabled && skill.scope != DefinitionScope::Managed {
+    let (policy, skill_context) = at;
+    if skill_context.facts.shell_disabled && skill.scope != DefinitionScope::Managed {
         return Ok(DISABLED.to_owned());
     }
     let input = json!({"command": command});
     let guard = allowed(&tools::bash::BashTool, &[Access::Run(command.to_owned())], &input, at)
         .map_err(|why| format!("Shell command permission check failed for pattern \"{pattern}\": {why}"))?;
     tracing::debug!(skill = skill.name, command, mode = ?policy.mode, "a skill runs a command");
-    let outcome = call_tool(&tools::bash::BashTool, &input, scene, guard).await;
+    let outcome = call_tool(&tools::bash::BashTool, &input, skill_context, guard).await;
     let output = outcome.content.text().into_owned();
     if outcome.is_error {
         return Err(format!("Shell command failed for pattern \"{pattern}\": {output}"));
@@ -145,12 +149,12 @@ fn allowed(
     tool: &dyn Tool,
     accesses: &[Access],
     input: &serde_json::Value,
-    (policy, scene): (&Policy, &InvocationContext),
+    (policy, skill_context): (&Policy, &InvocationContext),
 ) -> Result<Option<GitGuard>, String> {
     let input = input.to_string();
     let request = PermissionQuery::new(&tool.spec().name, accesses).with_input(&input);
-    let cwd = &scene.cx.workspace.cwd;
-    let facts = crate::facts::gather_with_repositories(policy, &request, cwd, &scene.cx.state.facts.env);
+    let cwd = &skill_context.cx.workspace.cwd;
+    let facts = crate::facts::gather_with_repositories(policy, &request, cwd, &skill_context.cx.state.facts.env);
     match policy.decide(&request, &facts) {
         PermissionDecision::Allow(_) => Ok(policy.git_guard(&request, &facts)),
         PermissionDecision::Ask(refusal) | PermissionDecision::Deny(refusal) => Err(refusal.message),
@@ -160,30 +164,32 @@ fn allowed(
 async fn call_tool(
     tool: &dyn Tool,
     input: &serde_json::Value,
-    scene: &InvocationContext,
+    skill_context: &InvocationContext,
     git_guard: Option<GitGuard>,
 ) -> ToolOutcome {
     let Ok(raw) = wire::raw::to_raw(input) else { return ToolOutcome::failed("its input could not be written") };
     match tool.parse(&raw) {
-        Ok(call) => tools::masked_calls::run(call, CallContext { git_guard, ..scene.cx.clone() }).await,
+        Ok(call) => tools::masked_calls::run(call, CallContext { git_guard, ..skill_context.cx.clone() }).await,
         Err(error) => ToolOutcome::invalid(error.to_string()),
     }
 }
 
 /// Reads the files that `text` mentions, each once.
-async fn attach(text: &str, policy: &Policy, scene: &InvocationContext, files: &mut Vec<AttachedFile>) {
+async fn attach(text: &str, policy: &Policy, skill_context: &InvocationContext, files: &mut Vec<AttachedFile>) {
     for display in mentions(text) {
-        let path = scene.cx.workspace.absolute(&display);
+        let path = skill_context.cx.workspace.absolute(&display);
         let known = files.iter().any(|file| file.path == path);
         if known || files.len() >= MAX_FILES || !path.is_file() {
             continue;
         }
         let input = json!({"file_path": path});
-        if let Err(why) = allowed(&tools::read::ReadTool, &[Access::ReadPath(path.clone())], &input, (policy, scene)) {
+        if let Err(why) =
+            allowed(&tools::read::ReadTool, &[Access::ReadPath(path.clone())], &input, (policy, skill_context))
+        {
             tracing::warn!(file = %path.display(), why, "a file that a skill mentions is not attached");
             continue;
         }
-        let outcome = call_tool(&tools::read::ReadTool, &input, scene, None).await;
+        let outcome = call_tool(&tools::read::ReadTool, &input, skill_context, None).await;
         if !outcome.is_error {
             files.push(AttachedFile { path, display, content: outcome.content.text().into_owned() });
         }

@@ -34,7 +34,7 @@ impl GitRunner<'_> {
         &self,
         args: &[&str],
         variables: &[(&str, &str)],
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<String, String> {
         let failed = |why: String| Err(format!("git {} failed in {}: {why}", args[0], self.dir.display()));
         let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"];
@@ -53,7 +53,7 @@ impl GitRunner<'_> {
             stdin: ChildInput::Null,
             output: ChildOutput::Split,
         };
-        let options = RunOptions { timeout: patience, keep: 4 << 20, ..RunOptions::default() };
+        let options = RunOptions { timeout, keep: 4 << 20, ..RunOptions::default() };
         let done = match process::run(spec, options).await {
             Ok(done) => done,
             Err(error) => return failed(error.to_string()),

@@ -85,9 +85,9 @@ mod tests {
     // [EXT-188]
     #[test]
     fn the_main_checkout_is_out_of_reach() {
-        let fence = WorktreeGuard::new(&[Path::new("/r")], Path::new("/r/.claude/worktrees/agent-1"));
-        let run = |command: &str| fence.refuses(&[Access::Run(command.into())]).is_some();
-        let write = |path: &str| fence.refuses(&[Access::WritePath(path.into())]).is_some();
+        let guard = WorktreeGuard::new(&[Path::new("/r")], Path::new("/r/.claude/worktrees/agent-1"));
+        let run = |command: &str| guard.refuses(&[Access::Run(command.into())]).is_some();
+        let write = |path: &str| guard.refuses(&[Access::WritePath(path.into())]).is_some();
         assert!(
             write("/r/a.txt") && write("/r/.claude/worktrees/agent-2/a") && write("/r/.claude/worktrees/agent-1/../x")
         );

@@ -35,7 +35,7 @@ pub async fn enter(
     mut boot: StartRequest,
     selection: &SettingsSelection,
 ) -> Result<(StartRequest, Option<Arc<ActiveWorktree>>), StartError> {
-    let Some(choice) = boot.options.worktree.take() else { return Ok((boot, None)) };
+    let Some(choice) = boot.options.conversation.worktree.take() else { return Ok((boot, None)) };
     let failed = |why: String| StartError::of(StartFailure::NewWorktree, why);
     let cwd = boot.cwd.canonicalize().map_err(|e| failed(format!("{}: {e}", boot.cwd.display())))?;
     let loaded = ConfigLoader::open(&cwd, &boot.env, selection).map_err(|e| failed(e.to_string()))?;
@@ -44,7 +44,7 @@ pub async fn enter(
     }
     let name = WorktreeName::parse(choice.name()).map_err(failed)?;
     let hooks = hooks_before(&boot, &cwd, &loaded);
-    let order = WorktreeRequest {
+    let request = WorktreeRequest {
         project: &cwd,
         holder: WorktreeHolder::Session(&name.text.clone()),
         name,
@@ -53,20 +53,20 @@ pub async fn enter(
         env: &loaded.env,
         hooks: Some(&hooks),
     };
-    let worktree = Worktree::create(order).await.map_err(failed)?;
+    let worktree = Worktree::create(request).await.map_err(failed)?;
     tracing::info!(path = %worktree.path.display(), from = worktree.started_from(), "the session starts in a worktree");
     boot.cwd.clone_from(&worktree.path);
-    let stay = Arc::new(ActiveWorktree { worktree, previous_dir: cwd, right: WorktreeRight::Lent });
-    Ok((boot, Some(stay)))
+    let active = Arc::new(ActiveWorktree { worktree, previous_dir: cwd, right: WorktreeRight::Lent });
+    Ok((boot, Some(active)))
 }
 
 /// The hooks of the current folder, run before there is a session.
 fn hooks_before(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig) -> WorktreeHooks {
-    let reduced = HookRestriction::from((boot.options.bare, boot.options.safe_mode));
+    let reduced = HookRestriction::from((boot.options.configuration.bare, boot.options.configuration.safe_mode));
     let (catalogue, limits) = hooks::catalogue(loaded, reduced);
     let marks = [("CLAUDECODE", "1".to_owned()), ("CLAUDE_PID", sys::pid().to_string())];
-    let around = HandlerEnvironment::new(&loaded.env, cwd, config::environment::SECRET_VARIABLES, &marks);
-    let identity = Arc::new(RequestIdentity::new("", &boot.options.entrypoint, &loaded.env));
+    let environment = HandlerEnvironment::new(&loaded.env, cwd, config::environment::SECRET_VARIABLES, &marks);
+    let identity = Arc::new(RequestIdentity::new("", &boot.options.host.entrypoint, &loaded.env));
     let side = Arc::new(SideClient::new(identity, String::new()));
     // No host is connected yet.
     let nobody = HostSender::new(tokio::sync::mpsc::channel(1).0, String::new());
@@ -75,7 +75,7 @@ fn hooks_before(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig) -> Work
     let program = sys::process::own_binary().unwrap_or_default();
     let base = HookBase { cwd: cwd.display().to_string(), transcript_path: String::new(), ..HookBase::default() };
     WorktreeHooks(HookTrigger {
-        hooks: Arc::new(Hooks::new(catalogue, around, runner, program)),
+        hooks: Arc::new(Hooks::new(catalogue, environment, runner, program)),
         base,
         cwd: cwd.to_path_buf(),
         progress: Arc::new(SilentProgress),

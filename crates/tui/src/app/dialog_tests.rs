@@ -124,7 +124,7 @@ fn parts_of_a_command_are_told_with_what_each_needs() {
     dialog.explains = true;
     let rows = texts(&dialog);
     assert!(rows.iter().any(|row| row.contains("no rule allows it")), "{rows:?}");
-    assert!(rows.contains(&"1 of 2 parts need your leave".to_owned()), "{rows:?}");
+    assert!(rows.contains(&"1 of 2 parts need your permission".to_owned()), "{rows:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is asked of the engine or told to the user when its time has come: the status line, the rows of agents,
+//! What is asked of the engine or shown to the user when its time has come: the status line, the rows of agents,
 //! notifications.
 
 use super::alerts::Alert;

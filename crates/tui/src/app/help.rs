@@ -8,7 +8,7 @@ use terminal::keys::bindings::{KeyAction, KeyBindings, KeyContext};
 use terminal::style::StyledLine;
 use terminal::theme::Theme;
 
-/// Columns from which two entries stand in one row.
+/// Columns from which two entries are shown in one row.
 const WIDE: usize = 100;
 
 #[derive(Debug)]

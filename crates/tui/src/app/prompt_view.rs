@@ -86,7 +86,7 @@ pub struct Footer<'a> {
     pub mode: PermissionMode,
     /// The keys that change the mode.
     pub mode_keys: String,
-    /// Where nothing else stands, the key for help is named.
+    /// Where nothing else is shown, the key for help is named.
     pub offers_help: bool,
     pub vim: Option<VimMode>,
     pub background_tasks: usize,

@@ -71,7 +71,7 @@ impl SessionOpener {
     fn switch_to(&mut self, session: SessionChoice) {
         self.previous_boot = Some(self.boot.clone());
         self.answers = PreflightAnswers { summary: true, ..PreflightAnswers::default() };
-        self.boot.options.session = session;
+        self.boot.options.conversation.choice = session;
     }
 
     /// Updates the request after the session moved to `cwd`. Returns `true` when preflight has a question about that
@@ -79,8 +79,8 @@ impl SessionOpener {
     fn follow_cwd(&mut self, session: String, cwd: String) -> bool {
         self.boot.cwd = cwd.into();
         // The trust decision for the previous folder does not apply to this one.
-        self.boot.options.trust = engine::SessionOptions::default().trust;
-        self.boot.options.session = SessionChoice::Resume { target: session, fork: None };
+        self.boot.options.configuration.trust = engine::SessionOptions::default().configuration.trust;
+        self.boot.options.conversation.choice = SessionChoice::Resume { target: session, fork: None };
         let answered = PreflightAnswers { summary: true, ..PreflightAnswers::default() };
         let asks = matches!(preflight::next_step(&mut self.boot.clone(), &answered), Ok(PreflightStep::Ask(_)));
         if asks {
@@ -99,7 +99,7 @@ impl SessionOpener {
             let outcome = match preflight::next_step(&mut boot, &answered) {
                 Ok(PreflightStep::Open) => {
                     let mut opened = boot.clone();
-                    opened.options.approves_servers = true;
+                    opened.options.servers.needs_approval = true;
                     runtime
                         .block_on(engine::open(opened))
                         .map(|(commands, events)| OpenOutcome::Session(commands, events))
@@ -188,7 +188,7 @@ impl TuiLoop {
                 opener.previous_boot = Some(opener.boot.clone());
                 opener.answers = PreflightAnswers::default();
                 if std::mem::take(&mut opener.is_copy) {
-                    opener.boot.options.session = SessionChoice::New { id: None };
+                    opener.boot.options.conversation.choice = SessionChoice::New { id: None };
                 }
                 point_to_session(&mut opener.boot, &session);
             }
@@ -257,8 +257,10 @@ impl TuiLoop {
 
 /// Resumes the chosen session, in its directory when that still exists.
 fn point_to_session(boot: &mut StartRequest, session: &SessionInfo) {
-    boot.options.session =
-        SessionChoice::Resume { target: session.path.display().to_string(), fork: fork_of(&boot.options.session) };
+    boot.options.conversation.choice = SessionChoice::Resume {
+        target: session.path.display().to_string(),
+        fork: fork_of(&boot.options.conversation.choice),
+    };
     if let Some(cwd) = session.cwd.as_deref().map(Path::new).filter(|cwd| cwd.is_dir()) {
         boot.cwd = cwd.to_path_buf();
     }

@@ -114,12 +114,12 @@ impl LiveSession {
             return PromptVerdict::Blocked(format!("UserPromptSubmit operation blocked by hook:\n{reason}{original}"));
         }
         if let Some(custom_title) = merged.session_title.take() {
-            let (session_id, told) = (self.io.output.host.session_id.clone(), custom_title.clone());
+            let (session_id, unsent) = (self.io.output.host.session_id.clone(), custom_title.clone());
             let title = wire::entry::MetaEntry::CustomTitle { custom_title, session_id };
             if let Err(error) = self.io.output.transcript.meta(title) {
                 tracing::warn!(%error, "a title set by a hook could not be recorded");
             }
-            self.start.unsent_title = Some(told);
+            self.start.unsent_title = Some(unsent);
         }
         PromptVerdict::GoOn(contexts(&merged, HookEventName::UserPromptSubmit))
     }

@@ -16,8 +16,9 @@ impl SessionIo {
         outcome: &mut ToolOutcome,
         cancel: &CancellationToken,
     ) {
-        let heard = self.hooks.listens(HookEventName::TaskCreated) || self.hooks.listens(HookEventName::TaskCompleted);
-        if !heard || outcome.is_error {
+        let listens =
+            self.hooks.listens(HookEventName::TaskCreated) || self.hooks.listens(HookEventName::TaskCompleted);
+        if !listens || outcome.is_error {
             return;
         }
         let tool = wire::names::canonical(&used.name);

@@ -200,8 +200,8 @@ impl Dialog {
         if !self.is_plan() {
             return Vec::new();
         }
-        let wished = wire::control::allowed_prompts(self.request.input.get("allowedPrompts"));
-        wished.iter().map(wire::control::UpdatedRule::text).collect()
+        let requested = wire::control::allowed_prompts(self.request.input.get("allowedPrompts"));
+        requested.iter().map(wire::control::UpdatedRule::text).collect()
     }
 
     /// Why the engine asks. A plan always needs an answer, so it gives no reason.
@@ -227,7 +227,7 @@ impl Dialog {
         let needs = self.request.command_parts.iter().filter(|part| part.decision != "allow").count();
         lines.push(match (self.class(), self.request.command_parts.len()) {
             (ToolClass::Shell, 0) => "One command; it is in no list of harmless ones, and no rule allows it".into(),
-            (ToolClass::Shell, all) => format!("{needs} of {all} parts need your leave"),
+            (ToolClass::Shell, all) => format!("{needs} of {all} parts need your permission"),
             (ToolClass::Edit, _) => "The file is saved before it changes: `gimlet undo` brings it back".into(),
             _ => "No rule allows it".into(),
         });
