@@ -266,6 +266,41 @@ impl Default for Preferences {
     }
 }
 
+/// What the engine is doing now.
+#[derive(Debug, Default)]
+struct TurnActivity {
+    /// `None` between turns.
+    turn: Option<RunningTurn>,
+    reply: StreamingReply,
+    calls: CallTracker,
+    /// Running hooks that have a status message: id and message.
+    hook_statuses: Vec<(String, String)>,
+    /// The text a hook wants shown in place of the next text of the model.
+    replacement_text: Option<String>,
+}
+
+/// Keys whose meaning depends on those before them.
+#[derive(Debug, Default)]
+struct KeyState {
+    /// The keys of a binding that is not complete yet.
+    chord: Vec<KeyPress>,
+    /// The key that must be pressed again, and until when.
+    first_press: Option<(DoublePress, Duration)>,
+    /// A hint below the prompt, and until when it is shown.
+    hint: Option<(String, Duration)>,
+    /// The permission mode last chosen by key, and until when the next press continues from it.
+    pending_mode: Option<(wire::mode::PermissionMode, Duration)>,
+}
+
+/// Lines for the scrollback.
+#[derive(Debug, Default)]
+struct LinePrinter {
+    /// Printed with the next frame.
+    finished: Vec<StyledLine>,
+    /// Something was printed before, so the next block begins with an empty line.
+    printed: bool,
+}
+
 #[derive(Debug)]
 pub struct App {
     pub preferences: Preferences,
@@ -282,9 +317,7 @@ pub struct App {
     initialize_request: Option<String>,
     /// The engine did not send all messages of a resumed conversation.
     has_earlier_messages: bool,
-    turn: Option<RunningTurn>,
-    reply: StreamingReply,
-    calls: CallTracker,
+    activity: TurnActivity,
     todos: Vec<TodoRow>,
     shows_todos: bool,
     queue: queue::MessageQueue,
@@ -292,11 +325,7 @@ pub struct App {
     side_questions: side_questions::SideQuestionLog,
     alerts: alerts::AlertTimers,
     agents: agents::AgentTracker,
-    /// Running hooks that have a status message: id and message.
-    hook_statuses: Vec<(String, String)>,
     interface_settings: interface_settings::InterfaceSettings,
-    /// The text a hook wants shown in place of the next text of the model.
-    replacement_text: Option<String>,
     /// What is open above the prompt.
     layers: layers::LayerStack,
     /// Control requests whose answers something waits for, by request id.
@@ -306,15 +335,10 @@ pub struct App {
     /// Sent once the next conversation has begun.
     next_submission: Option<Submission>,
     transcript: TranscriptView,
-    chord: Vec<KeyPress>,
-    first_press: Option<(DoublePress, Duration)>,
-    hint: Option<(String, Duration)>,
+    keys: KeyState,
     /// When a key last went into the editor.
     typed_at: Duration,
-    /// The permission mode last chosen by key, and until when the next press continues from it.
-    pending_mode: Option<(wire::mode::PermissionMode, Duration)>,
-    finished: Vec<StyledLine>,
-    printed: bool,
+    printer: LinePrinter,
     effects: Vec<AppEffect>,
     control_count: u64,
 }
@@ -332,9 +356,7 @@ impl App {
             is_ready: false,
             initialize_request: None,
             has_earlier_messages: false,
-            turn: None,
-            reply: StreamingReply::default(),
-            calls: CallTracker::default(),
+            activity: TurnActivity::default(),
             todos: Vec::new(),
             shows_todos: true,
             queue: queue::MessageQueue::default(),
@@ -342,21 +364,15 @@ impl App {
             status: status::StatusLineState::default(),
             alerts: alerts::AlertTimers::default(),
             agents: agents::AgentTracker::default(),
-            hook_statuses: Vec::new(),
-            replacement_text: None,
             interface_settings: interface_settings::InterfaceSettings::default(),
             layers: layers::LayerStack::default(),
             pending_responses: BTreeMap::new(),
             external_edit: None,
             next_submission: None,
             transcript: TranscriptView::default(),
-            chord: Vec::new(),
-            first_press: None,
-            hint: None,
+            keys: KeyState::default(),
             typed_at: Duration::ZERO,
-            pending_mode: None,
-            finished: Vec::new(),
-            printed: false,
+            printer: LinePrinter::default(),
             effects: Vec::new(),
             control_count: 0,
         }
@@ -407,22 +423,23 @@ impl App {
 
     /// Finished lines, to be printed once.
     pub fn take_finished(&mut self) -> Vec<StyledLine> {
-        std::mem::take(&mut self.finished)
+        std::mem::take(&mut self.printer.finished)
     }
 
     pub fn is_busy(&self) -> bool {
-        self.turn.is_some()
+        self.activity.turn.is_some()
     }
 
     /// When the view changes without an input; `None` while nothing moves.
     pub fn next_change(&self) -> Option<Duration> {
-        let spins = self.turn.as_ref().filter(|_| !self.has_screen_reader()).map(|_| match self.preferences.motion {
-            MotionLevel::Full => next_multiple(self.now, spinner::STEP),
-            MotionLevel::Reduced => next_multiple(self.now, Duration::from_secs(1)),
-        });
+        let spins =
+            self.activity.turn.as_ref().filter(|_| !self.has_screen_reader()).map(|_| match self.preferences.motion {
+                MotionLevel::Full => next_multiple(self.now, spinner::STEP),
+                MotionLevel::Reduced => next_multiple(self.now, Duration::from_secs(1)),
+            });
         let fades = [
-            self.hint.as_ref().map(|(_, until)| *until),
-            self.first_press.map(|(_, until)| until),
+            self.keys.hint.as_ref().map(|(_, until)| *until),
+            self.keys.first_press.map(|(_, until)| until),
             self.layers.next_tick(&self.layer_view()),
         ];
         let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert()];
@@ -484,13 +501,13 @@ impl App {
         } else if !submission.expanded.trim_start().starts_with('/') {
             turn.prompt = Some(submission);
         }
-        self.turn = Some(turn);
+        self.activity.turn = Some(turn);
         self.effects.push(AppEffect::Submit(prompt));
     }
 
     /// Shows a hint for the duration `lasts`.
     pub(crate) fn hint(&mut self, text: impl Into<String>, lasts: Duration) {
-        self.hint = Some((text.into(), self.now + lasts));
+        self.keys.hint = Some((text.into(), self.now + lasts));
     }
 
     /// Sends a control request; the engine answers each.
@@ -514,14 +531,14 @@ impl App {
 
     fn drop_expired(&mut self) {
         let now = self.now;
-        self.hint.take_if(|(_, until)| *until <= now);
-        self.first_press.take_if(|(_, until)| *until <= now);
+        self.keys.hint.take_if(|(_, until)| *until <= now);
+        self.keys.first_press.take_if(|(_, until)| *until <= now);
     }
 
     /// Whether this is the second press within `within`; otherwise records it as the first.
     fn is_second_press(&mut self, what: DoublePress, within: Duration) -> bool {
-        let second = self.first_press.is_some_and(|(armed, until)| armed == what && self.now < until);
-        self.first_press = if second { None } else { Some((what, self.now + within)) };
+        let second = self.keys.first_press.is_some_and(|(armed, until)| armed == what && self.now < until);
+        self.keys.first_press = if second { None } else { Some((what, self.now + within)) };
         second
     }
 

@@ -48,7 +48,7 @@ impl App {
 
     /// Drops agents when no turn runs, except background tasks and the agents these started.
     pub(super) fn keep_background_agents(&mut self) {
-        if self.turn.is_none() {
+        if self.activity.turn.is_none() {
             let ids: Vec<&str> = self.session.background.iter().map(|task| task.id.as_str()).collect();
             let withdrawn = self.agents.keep(&ids);
             self.effects.extend(withdrawn.map(AppEffect::Withdraw));

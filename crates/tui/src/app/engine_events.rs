@@ -33,7 +33,7 @@ use wire::sdk::{InitMessage, SdkMessage, SystemBody, TurnResult};
 
 impl App {
     pub(super) fn event(&mut self, event: Event) {
-        if let Some(turn) = &mut self.turn {
+        if let Some(turn) = &mut self.activity.turn {
             turn.last_event_at = self.now;
         }
         match event {
@@ -55,10 +55,10 @@ impl App {
     fn aside(&mut self, aside: ScreenEvent) {
         match aside {
             ScreenEvent::Doing { id, text } => {
-                self.hook_statuses.push((id, terminal::text::clean(&text).replace('\n', " ")));
+                self.activity.hook_statuses.push((id, terminal::text::clean(&text).replace('\n', " ")));
             }
-            ScreenEvent::Done { id } => self.hook_statuses.retain(|(known, _)| *known != id),
-            ScreenEvent::Display(text) => self.replacement_text = Some(text),
+            ScreenEvent::Done { id } => self.activity.hook_statuses.retain(|(known, _)| *known != id),
+            ScreenEvent::Display(text) => self.activity.replacement_text = Some(text),
             // Only headless prints it; the screen shows what a turn waits for.
             ScreenEvent::Waiting(_) | ScreenEvent::ServerFailed(_) => {}
             ScreenEvent::Sequence(sequence) => self.effects.push(super::AppEffect::Sequence(sequence)),
@@ -125,8 +125,8 @@ impl App {
     fn result(&mut self, result: &TurnResult) {
         self.end_open_calls();
         let look = look!(self);
-        if !self.reply.is_empty()
-            && let Some(part) = self.reply.abandon(&look)
+        if !self.activity.reply.is_empty()
+            && let Some(part) = self.activity.reply.abandon(&look)
         {
             self.reply_part(part);
         }
@@ -140,7 +140,7 @@ impl App {
         for error in result.errors.iter().flatten().filter(|_| !is_shown_already) {
             self.note(error, ThemeToken::Error);
         }
-        if let Some(mut turn) = self.turn.take() {
+        if let Some(mut turn) = self.activity.turn.take() {
             if turn.waits == TurnWait::Interrupting {
                 self.return_prompt(&mut turn);
             }
@@ -154,7 +154,7 @@ impl App {
         }
         self.keep_background_agents();
         self.status.schedule_always(self.now);
-        self.hook_statuses.clear();
+        self.activity.hook_statuses.clear();
         self.alerts.start_idle(self.now);
         self.mark(super::ScreenReaderMark::Over);
         self.ring_bell();
@@ -170,7 +170,7 @@ impl App {
                 if let Some(error) = compact_error {
                     self.note(&error, ThemeToken::Error);
                 }
-                if let Some(turn) = &mut self.turn {
+                if let Some(turn) = &mut self.activity.turn {
                     turn.wait_for(match status {
                         Some("compacting") => TurnWait::Compacting,
                         Some(_) | None => TurnWait::Model,
@@ -179,7 +179,7 @@ impl App {
             }
             SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, .. } => {
                 let until = self.now + Duration::from_millis(retry_delay_ms);
-                if let Some(turn) = &mut self.turn {
+                if let Some(turn) = &mut self.activity.turn {
                     turn.wait_for(TurnWait::Retry { until, attempt, of: max_retries });
                 }
             }

@@ -49,10 +49,10 @@ impl App {
     /// Looks a key up in the bindings of the layers up to `height`.
     fn bound_key(&mut self, height: usize, key: KeyPress) {
         let contexts = self.contexts(height);
-        self.chord.push(key);
-        match self.preferences.bindings.find(&contexts, &self.chord) {
+        self.keys.chord.push(key);
+        match self.preferences.bindings.find(&contexts, &self.keys.chord) {
             BindingMatch::KeyAction(action) => {
-                self.chord.clear();
+                self.keys.chord.clear();
                 match self.with_layers(|layers, view| layers.action(height, action, view)) {
                     Some(done) => self.apply_layer_return(done),
                     None => self.perform(action),
@@ -60,8 +60,8 @@ impl App {
             }
             BindingMatch::Prefix => {}
             BindingMatch::None => {
-                let broken = self.chord.len() > 1;
-                self.chord.clear();
+                let broken = self.keys.chord.len() > 1;
+                self.keys.chord.clear();
                 // An incomplete chord followed by an unbound key does nothing.
                 if !broken {
                     self.unbound_key(height, key);
@@ -79,7 +79,7 @@ impl App {
 
     /// Whether vim mode consumed the key: not while a chord is typed.
     fn vim_key(&mut self, key: KeyPress) -> bool {
-        if !self.chord.is_empty() {
+        if !self.keys.chord.is_empty() {
             return false;
         }
         match self.prompt.vim_key(key) {
@@ -202,7 +202,7 @@ impl App {
 
     fn after_edit(&mut self) {
         self.typed_at = self.now;
-        self.first_press = None;
+        self.keys.first_press = None;
         self.suggest();
     }
 
@@ -211,7 +211,7 @@ impl App {
     fn interrupt_or_clear(&mut self) {
         // Once the turn is stopping, the key works as without a turn, so that the user can exit if the turn does not
         // end.
-        if self.turn.as_ref().is_some_and(|turn| turn.waits != TurnWait::Interrupting) {
+        if self.activity.turn.as_ref().is_some_and(|turn| turn.waits != TurnWait::Interrupting) {
             return self.interrupt();
         }
         if self.waits_for_session() {
@@ -229,7 +229,7 @@ impl App {
     }
 
     pub(super) fn interrupt(&mut self) {
-        if let Some(turn) = &mut self.turn {
+        if let Some(turn) = &mut self.activity.turn {
             turn.waits = TurnWait::Interrupting;
         }
         self.effects.push(AppEffect::Interrupt);
@@ -335,7 +335,7 @@ impl App {
 
     fn cycle_mode(&mut self) {
         // Answers to earlier presses may be pending or have just arrived; the mode chosen last counts.
-        if let Some((mode, until)) = self.pending_mode
+        if let Some((mode, until)) = self.keys.pending_mode
             && self.now < until
         {
             self.session.mode = mode;
@@ -343,7 +343,7 @@ impl App {
         let mode = self.session.next_mode();
         // Shown immediately; the engine's answer corrects it.
         self.session.mode = mode;
-        self.pending_mode = Some((mode, self.now + MODE_CHOICE_WINDOW));
+        self.keys.pending_mode = Some((mode, self.now + MODE_CHOICE_WINDOW));
         self.send_control_request(HostRequest::SetPermissionMode(SetPermissionMode { mode: mode.as_str().to_owned() }));
     }
 

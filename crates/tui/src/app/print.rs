@@ -62,17 +62,17 @@ impl App {
         if lines.is_empty() {
             return;
         }
-        if self.printed {
-            self.finished.push(StyledLine::new());
+        if self.printer.printed {
+            self.printer.finished.push(StyledLine::new());
         }
-        self.printed = true;
-        self.finished.extend(lines);
+        self.printer.printed = true;
+        self.printer.finished.extend(lines);
     }
 
     /// Adds lines to the scrollback without a blank line before them.
     pub(crate) fn continue_block(&mut self, lines: Vec<StyledLine>) {
-        self.printed |= !lines.is_empty();
-        self.finished.extend(lines);
+        self.printer.printed |= !lines.is_empty();
+        self.printer.finished.extend(lines);
     }
 
     pub(super) fn print_prompt(&mut self, text: &str) {

@@ -121,10 +121,10 @@ impl App {
         let Some(submission) = self.queue.remove(uuid) else { return false };
         self.print_held_calls();
         self.print_prompt(&submission.shown);
-        if self.turn.is_none() {
-            self.turn = Some(RunningTurn::new(self.now));
+        if self.activity.turn.is_none() {
+            self.activity.turn = Some(RunningTurn::new(self.now));
         }
-        if let Some(turn) = self.turn.as_mut().filter(|turn| !turn.has_output) {
+        if let Some(turn) = self.activity.turn.as_mut().filter(|turn| !turn.has_output) {
             turn.prompt = Some(submission);
         }
         true
@@ -138,7 +138,7 @@ impl App {
         }
         if self.queue.is_with_engine() {
             self.alerts.clear_idle();
-            self.turn = Some(RunningTurn::new(self.now));
+            self.activity.turn = Some(RunningTurn::new(self.now));
         } else {
             self.next_queued();
         }

@@ -51,9 +51,14 @@ impl App {
     fn top(&self, room: usize) -> Vec<StyledLine> {
         let theme = &self.preferences.theme;
         let mut lower = Vec::new();
-        if let Some(turn) = &self.turn {
+        if let Some(turn) = &self.activity.turn {
             lower.push(StyledLine::new());
-            let doing = self.hook_statuses.last().map(|(_, text)| text.as_str()).or_else(|| todos::active(&self.todos));
+            let doing = self
+                .activity
+                .hook_statuses
+                .last()
+                .map(|(_, text)| text.as_str())
+                .or_else(|| todos::active(&self.todos));
             let doing = doing.or_else(|| self.interface_settings.verb(turn));
             lower.push(turn.line(self.now, doing, theme));
         }
@@ -65,13 +70,13 @@ impl App {
         let room = room - lower.len();
         let waits = |id: &str| self.layers.all::<Dialog>().any(|dialog| dialog.request.tool_use_id == id);
         let agent = |call: &str| self.agents.row_of_call(call, self.now);
-        let mut calls = self.calls.rows(self.now, theme, waits, agent);
+        let mut calls = self.activity.calls.rows(self.now, theme, waits, agent);
         if !calls.is_empty() {
             calls.insert(0, StyledLine::new());
         }
         calls.drain(..calls.len().saturating_sub(room));
         let room = room - calls.len();
-        let mut lines = self.reply.tail(&self.markdown_options(), room.saturating_sub(1));
+        let mut lines = self.activity.reply.tail(&self.markdown_options(), room.saturating_sub(1));
         if !lines.is_empty() {
             lines.insert(0, StyledLine::new());
         }
@@ -115,14 +120,14 @@ impl App {
 
     /// Rows of agents whose call is not shown above.
     pub(super) fn agent_rows(&self) -> Vec<StyledLine> {
-        self.agents.rows(&self.calls, self.now, &self.preferences.theme, self.size.columns)
+        self.agents.rows(&self.activity.calls, self.now, &self.preferences.theme, self.size.columns)
     }
 
     fn footer(&self) -> Footer<'_> {
         // The user's status line replaces some facts.
         let has_status_line = self.status.is_configured;
         Footer {
-            hint: self.hint.as_ref().map(|(text, _)| text.as_str()),
+            hint: self.keys.hint.as_ref().map(|(text, _)| text.as_str()),
             border: border_token(self.prompt.editor.text(), self.session.mode),
             mode: self.session.mode,
             mode_keys: self.preferences.bindings.keys_of(KeyAction::CycleMode).unwrap_or_default(),
@@ -135,8 +140,8 @@ impl App {
     }
 
     fn screen_reader_view(&self) -> LiveFrame {
-        let turn = self.turn.as_ref().filter(|_| !self.layers.has(LayerRank::Question));
-        let doing = self.hook_statuses.last().map(|(_, text)| text.as_str());
+        let turn = self.activity.turn.as_ref().filter(|_| !self.layers.has(LayerRank::Question));
+        let doing = self.activity.hook_statuses.last().map(|(_, text)| text.as_str());
         let mut lines: Vec<StyledLine> = turn.map(|turn| screen_reader::turn_line(turn, doing)).into_iter().collect();
         let queued = self.queue.rows(&self.preferences.theme, &self.preferences.bindings);
         lines.extend(screen_reader::queued_lines(&queued));
@@ -153,7 +158,7 @@ impl App {
             Some((_, LayerRows::BelowPrompt(rows))) => rows,
             Some((_, LayerRows::WholeScreen(_))) | None => Vec::new(),
         };
-        let hint = self.hint.as_ref().map(|(text, _)| text.as_str());
+        let hint = self.keys.hint.as_ref().map(|(text, _)| text.as_str());
         screen_reader::prompt(hint, &below, prompt_rows(&self.prompt.editor, self.size, &self.preferences.theme))
     }
 }

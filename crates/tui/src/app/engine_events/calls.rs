@@ -30,13 +30,13 @@ impl App {
     pub(super) fn call(&mut self, block: EventBlock) {
         let label = tools::label(&block.name, &block.input, &self.session);
         self.transcript.add(TranscriptItemKind::Call, &format!("{} {}", block.name, block.input));
-        if !self.calls.joins(&block.name) {
+        if !self.activity.calls.joins(&block.name) {
             self.print_held_calls();
         }
-        if let Some(turn) = &mut self.turn {
+        if let Some(turn) = &mut self.activity.turn {
             turn.wait_for(TurnWait::Tool(block.name.clone()));
         }
-        self.calls.open(OpenCall {
+        self.activity.calls.open(OpenCall {
             id: block.id,
             tool: block.name,
             input: block.input,
@@ -48,12 +48,12 @@ impl App {
 
     /// Prints the calls that were held back to be grouped.
     pub(in crate::app) fn print_held_calls(&mut self) {
-        let lines = self.calls.take_held(&self.preferences.theme);
+        let lines = self.activity.calls.take_held(&self.preferences.theme);
         self.print_labelled(SpeakerLabel::Tool, lines);
     }
 
     pub(super) fn finish_call(&mut self, id: &str, outcome: &CallOutcome) {
-        let Some(call) = self.calls.close(id) else { return };
+        let Some(call) = self.activity.calls.close(id) else { return };
         // An agent that continues in the background keeps its row.
         if outcome.detail.get("status").and_then(Value::as_str) != Some("async_launched") {
             self.remove_agent(id);
@@ -61,12 +61,14 @@ impl App {
         self.ring_bell_after(self.now.saturating_sub(call.since));
         let kind = if outcome.is_error { TranscriptItemKind::Failure } else { TranscriptItemKind::Result };
         self.transcript.add(kind, &outcome.text);
-        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.waits != TurnWait::Interrupting) {
-            turn.wait_for(self.calls.running().map_or(TurnWait::Model, |tool| TurnWait::Tool(tool.to_owned())));
+        if let Some(turn) = self.activity.turn.as_mut().filter(|turn| turn.waits != TurnWait::Interrupting) {
+            turn.wait_for(
+                self.activity.calls.running().map_or(TurnWait::Model, |tool| TurnWait::Tool(tool.to_owned())),
+            );
         }
         let (theme, columns) = (&self.preferences.theme, self.size.columns);
         let lines = || call.lines(outcome, theme, columns);
-        if self.calls.hold(&call, outcome, lines) {
+        if self.activity.calls.hold(&call, outcome, lines) {
             return;
         }
         // The result is shown in the todo list.
@@ -81,7 +83,7 @@ impl App {
     /// Prints the calls that the end of the turn cut off.
     pub(super) fn end_open_calls(&mut self) {
         self.print_held_calls();
-        for call in self.calls.abandon() {
+        for call in self.activity.calls.abandon() {
             let lines = call.interrupted_lines(&self.preferences.theme);
             self.print_labelled(SpeakerLabel::ToolError, lines);
         }

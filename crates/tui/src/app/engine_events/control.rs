@@ -32,7 +32,7 @@ impl App {
 
     fn show_permission_wait(&mut self) {
         self.ring_bell();
-        if let Some(turn) = &mut self.turn {
+        if let Some(turn) = &mut self.activity.turn {
             turn.wait_for(TurnWait::Permission);
         }
     }

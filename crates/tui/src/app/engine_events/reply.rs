@@ -17,7 +17,7 @@ impl App {
         }
         let Ok(event) = serde_json::from_str::<ApiEvent<'_>>(event.event.get()) else { return };
         let now = self.now;
-        let Some(turn) = &mut self.turn else { return };
+        let Some(turn) = &mut self.activity.turn else { return };
         match &*event.kind {
             "message_start" => {
                 turn.tokens += std::mem::take(&mut turn.tokens_now);
@@ -51,16 +51,16 @@ impl App {
     }
 
     fn delta(&mut self, delta: Option<ApiDelta<'_>>) {
-        let (Some(delta), Some(turn)) = (delta, &mut self.turn) else { return };
+        let (Some(delta), Some(turn)) = (delta, &mut self.activity.turn) else { return };
         let size =
             [&delta.text, &delta.thinking, &delta.partial_json].into_iter().flatten().map(|t| t.len()).sum::<usize>();
         // An estimate, four bytes per token, until the provider reports the count.
         turn.tokens_now += (size as u64).div_ceil(4);
         if let Some(text) = delta.text {
             turn.wait_for(TurnWait::Writing);
-            self.reply.push(&text);
+            self.activity.reply.push(&text);
             let look = look!(self);
-            if let Some(part) = self.reply.take_closed(&look) {
+            if let Some(part) = self.activity.reply.take_closed(&look) {
                 self.reply_part(part);
             }
         }
@@ -97,9 +97,9 @@ impl App {
                 }
                 "text" => {
                     self.transcript.add_stamped(TranscriptItemKind::Reply, &block.text, stamp.clone(), None);
-                    let shown = self.replacement_text.take().unwrap_or(block.text);
+                    let shown = self.activity.replacement_text.take().unwrap_or(block.text);
                     let look = look!(self);
-                    if let Some(part) = self.reply.finish(&shown, &look) {
+                    if let Some(part) = self.activity.reply.finish(&shown, &look) {
                         self.reply_part(part);
                     }
                 }

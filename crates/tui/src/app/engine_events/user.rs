@@ -68,7 +68,7 @@ impl App {
     fn show_injected(&mut self, text: &str) {
         if text.starts_with("[Request interrupted") {
             // A refusal ends the turn as well; the row of the call already shows it.
-            let by_key = self.turn.as_ref().is_none_or(|turn| turn.waits == TurnWait::Interrupting);
+            let by_key = self.activity.turn.as_ref().is_none_or(|turn| turn.waits == TurnWait::Interrupting);
             let question =
                 if by_key { "Interrupted. What should be done instead?" } else { "What should be done instead?" };
             self.note(question, ThemeToken::Error);

@@ -87,7 +87,7 @@ impl App {
             editor: &self.prompt.editor,
             history: &self.prompt.history,
             transcript: &self.transcript,
-            hint: self.hint.as_ref().map(|(text, _)| text.as_str()),
+            hint: self.keys.hint.as_ref().map(|(text, _)| text.as_str()),
             waiting: 0,
         }
     }
@@ -134,8 +134,8 @@ impl App {
         if self.layers.has(LayerRank::Question) {
             return;
         }
-        let running = self.calls.running().map(str::to_owned);
-        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.waits == TurnWait::Permission) {
+        let running = self.activity.calls.running().map(str::to_owned);
+        if let Some(turn) = self.activity.turn.as_mut().filter(|turn| turn.waits == TurnWait::Permission) {
             turn.wait_for(running.map_or(TurnWait::Model, TurnWait::Tool));
         }
     }
@@ -184,7 +184,7 @@ impl App {
                 self.submit(Submission::plain("/clear"));
             }
             LayerEffect::RefuseCall { call, text } => {
-                if let Some(call) = self.calls.get_mut(&call) {
+                if let Some(call) = self.activity.calls.get_mut(&call) {
                     call.refusal_text = text;
                 }
             }
