@@ -218,11 +218,11 @@ impl AgentTable {
 
     /// Name, scope and estimated tokens of each declared type in the description of the Agent tool.
     pub(crate) fn listing_tokens(&self) -> Vec<(String, &'static str, u64)> {
-        let weigh = |agent: &AgentDefinition| model::estimate::text(agent.name.len() + agent.description.len());
+        let tokens_of = |agent: &AgentDefinition| model::estimate::text(agent.name.len() + agent.description.len());
         self.current_definitions()
             .all
             .iter()
-            .map(|agent| (agent.name.clone(), agent.scope.name(), weigh(agent)))
+            .map(|agent| (agent.name.clone(), agent.scope.name(), tokens_of(agent)))
             .collect()
     }
 

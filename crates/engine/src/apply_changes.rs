@@ -17,8 +17,8 @@ use wire::sdk::SystemBody;
 impl LiveSession {
     /// Applies the requested changes; the next request to the model uses them.
     pub(crate) async fn apply_changes(&mut self) {
-        let wishes = self.control.take_changes();
-        if wishes.is_empty() {
+        let changes = self.control.take_changes();
+        if changes.is_empty() {
             return;
         }
         let SessionChanges {
@@ -37,7 +37,7 @@ impl LiveSession {
             questions,
             retract,
             credentials,
-        } = wishes;
+        } = changes;
         if let Some(options) = credentials {
             self.io.provider.connection.renew(&self.io.rules.watch.loaded, options);
         }
@@ -146,16 +146,16 @@ impl LiveSession {
         }
         self.io.knowledge.skills.refresh().await;
         let commands = self.io.commands().listing();
-        let board = &mut self.control.view;
+        let view = &mut self.control.view;
         let prompts = self.io.knowledge.mcp.prompt_commands().into_iter().map(|(name, description, argument_hint)| {
             SlashCommand { name, description, argument_hint, aliases: Vec::new(), builtin: false }
         });
         let commands: Vec<SlashCommand> = commands.into_iter().chain(prompts).collect();
-        if board.commands != commands && !board.commands.is_empty() && board.is_initialized {
+        if view.commands != commands && !view.commands.is_empty() && view.is_initialized {
             self.io.output.host.system(SystemBody::CommandsChanged { commands: commands.clone() }).await;
         }
-        board.commands = commands;
-        board.agents = self
+        view.commands = commands;
+        view.agents = self
             .io
             .tooling
             .spawner
@@ -168,12 +168,12 @@ impl LiveSession {
                 model: agent.model.clone(),
             })
             .collect();
-        board.output_style.clone_from(&self.io.output.facts.output_style);
-        board.output_styles.clone_from(&self.io.output.facts.output_styles);
-        self.context.model().clone_into(&mut board.model);
-        board.effort = self.context.effort();
+        view.output_style.clone_from(&self.io.output.facts.output_style);
+        view.output_styles.clone_from(&self.io.output.facts.output_styles);
+        self.context.model().clone_into(&mut view.model);
+        view.effort = self.context.effort();
         self.io.rules.publish();
-        board.own_hooks = self.io.hooks.own_layers();
+        view.own_hooks = self.io.hooks.own_layers();
         self.publish_usage();
     }
 
@@ -189,18 +189,18 @@ impl LiveSession {
         };
         usage.messages += self.io.knowledge.skills.unsent_tokens();
         usage.take_server_tools(self.io.server_tools());
-        let board = &mut self.control.view;
-        board.usage = usage;
+        let view = &mut self.control.view;
+        view.usage = usage;
         let last = self.io.output.ledger.last_usage();
-        board.last_usage = (last.input_tokens + last.output_tokens > 0).then(|| last.clone());
-        board.last_at_ms = self.io.output.ledger.last_at_ms();
-        board.cache_ttl = self.context.cache_ttl();
-        board.prompt_id = self.io.output.transcript.prompt_id().map(str::to_owned);
-        board.thinks = self.context.thinks();
-        board.agent = self.io.hooks.runs_as();
-        board.worktree = self.io.tooling.active_worktree.as_ref().map(|stay| stay.record());
+        view.last_usage = (last.input_tokens + last.output_tokens > 0).then(|| last.clone());
+        view.last_at_ms = self.io.output.ledger.last_at_ms();
+        view.cache_ttl = self.context.cache_ttl();
+        view.prompt_id = self.io.output.transcript.prompt_id().map(str::to_owned);
+        view.thinks = self.context.thinks();
+        view.agent = self.io.hooks.runs_as();
+        view.worktree = self.io.tooling.active_worktree.as_ref().map(|stay| stay.record());
         if let Some(name) = &self.start.name {
-            board.name = Some(name.clone());
+            view.name = Some(name.clone());
         }
     }
 }

@@ -388,8 +388,8 @@ mod tests {
     fn pause_resends_and_max_tokens_continues_a_few_times() {
         assert_eq!(decide(&facts(answered(StopKind::PauseTurn, 0))), NextAction::CallModel);
         assert_eq!(decide(&facts(answered(StopKind::MaxTokens, 0))), NextAction::Continue);
-        let tired = TurnFacts { continuations: MAX_CONTINUATIONS, ..facts(answered(StopKind::MaxTokens, 0)) };
-        assert_eq!(decide(&tired), NextAction::End(EndReason::MaxOutputTokens));
+        let exhausted = TurnFacts { continuations: MAX_CONTINUATIONS, ..facts(answered(StopKind::MaxTokens, 0)) };
+        assert_eq!(decide(&exhausted), NextAction::End(EndReason::MaxOutputTokens));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The Skill tool: the model loads a skill. The text of the skill is added as a separate message; the result only
 //! confirms it. A skill with `context: fork` runs as an agent, and the result is its report.
 
+use crate::tool_facts;
 use crate::view::{CallEffect, SessionView};
 use config::skills::{Skill, SkillContext};
 use futures_util::future::BoxFuture;
@@ -11,14 +12,13 @@ use session_parts::skills::invoke::{InvocationContext, invoke};
 use session_parts::skills::{SessionSkills, SharedSkills, SkillFacts};
 use std::sync::Arc;
 use tools::contract::ToolSpec;
-use tools::facts::{AgentUse, ToolClass, ToolConfinement, ToolFacts};
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolInput, ToolOutcome, Workspace};
 
 static SPEC: ToolSpec = ToolSpec::of(
     SkillTool::NAME,
     include_str!("skill_tool/skill.md"),
     include_str!("skill_tool/skill.schema.json"),
-    SkillTool::FACTS,
+    tool_facts::SKILL.1,
 );
 
 pub(crate) struct SkillTool {
@@ -27,13 +27,7 @@ pub(crate) struct SkillTool {
 }
 
 impl SkillTool {
-    pub(crate) const NAME: &'static str = "Skill";
-    pub(crate) const FACTS: ToolFacts = ToolFacts {
-        confinement: ToolConfinement::LoadedCommands,
-        agents: AgentUse::Always,
-        reads_session: true,
-        ..ToolFacts::of(ToolClass::Skill)
-    };
+    pub(crate) const NAME: &'static str = tool_facts::SKILL.0;
 
     pub(crate) fn new(skills: &SessionSkills) -> Self {
         let (shared, facts) = skills.shared();

@@ -1,21 +1,36 @@
 //! The facts of every tool of ours by name, for code that has no registry at hand: frontends, definitions of agents,
 //! `--tools`.
 
-use crate::agent_runs::{AgentTool, SendMessage};
-use crate::skill_tool::SkillTool;
-use crate::worktree_tools::{EnterWorktree, ExitWorktree};
 use session_parts::{mcp, structured};
 use tools::builtin;
-use tools::facts::{ToolClass, ToolFacts};
+use tools::facts::{AgentUse, ToolClass, ToolConfinement, ToolFacts};
+
+/// Name and facts of the tools of this crate.
+pub(crate) const AGENT: (&str, ToolFacts) =
+    ("Agent", ToolFacts { agents: AgentUse::Nested, reads_session: true, ..ToolFacts::of(ToolClass::Agent) });
+pub(crate) const SEND_MESSAGE: (&str, ToolFacts) =
+    ("SendMessage", ToolFacts { agents: AgentUse::Always, reads_session: true, ..ToolFacts::of(ToolClass::Message) });
+pub(crate) const SKILL: (&str, ToolFacts) = ("Skill", SKILL_FACTS);
+pub(crate) const ENTER_WORKTREE: (&str, ToolFacts) = ("EnterWorktree", WORKTREE_FACTS);
+pub(crate) const EXIT_WORKTREE: (&str, ToolFacts) = ("ExitWorktree", WORKTREE_FACTS);
+
+const SKILL_FACTS: ToolFacts = ToolFacts {
+    confinement: ToolConfinement::LoadedCommands,
+    agents: AgentUse::Always,
+    reads_session: true,
+    ..ToolFacts::of(ToolClass::Skill)
+};
+const WORKTREE_FACTS: ToolFacts =
+    ToolFacts { agents: AgentUse::Always, reads_session: true, ..ToolFacts::of(ToolClass::Worktree) };
 
 /// Tools outside of the table of the crate `tools`, because they need the session.
 const SESSION_TOOLS: [(&str, ToolFacts); 9] = [
-    (AgentTool::NAME, AgentTool::FACTS),
-    (SendMessage::NAME, SendMessage::FACTS),
-    (SkillTool::NAME, SkillTool::FACTS),
+    AGENT,
+    SEND_MESSAGE,
+    SKILL,
     (structured::NAME, structured::FACTS),
-    (EnterWorktree::NAME, EnterWorktree::FACTS),
-    (ExitWorktree::NAME, ExitWorktree::FACTS),
+    ENTER_WORKTREE,
+    EXIT_WORKTREE,
     mcp::TOOL_SEARCH,
     mcp::LIST_RESOURCES,
     mcp::READ_RESOURCE,
@@ -41,7 +56,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use tools::facts::{AgentUse, FileContact, MaskedInput, OutputBound, SiblingFailure, TimeBound, ToolConfinement};
+    use tools::facts::{FileContact, MaskedInput, OutputBound, SiblingFailure, TimeBound};
 
     /// The facts that follow from the class of a tool.
     fn assert_facts(name: &str, facts: ToolFacts) {
@@ -90,7 +105,7 @@ mod tests {
 
     #[test]
     fn older_and_unknown_names_are_found() {
-        assert_eq!(tool_facts("Task"), AgentTool::FACTS);
+        assert_eq!(tool_facts("Task"), AGENT.1);
         assert_eq!(tool_facts("KillShell").class, ToolClass::Background);
         assert_eq!(tool_facts("Nope").class, ToolClass::Other);
     }

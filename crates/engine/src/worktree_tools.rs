@@ -1,6 +1,7 @@
 //! EnterWorktree and ExitWorktree. The calls create, check and remove worktrees; the session moves when the call has
 //! ended. Work is discarded only when the call asks for it, and then it is saved to a reference first.
 
+use crate::tool_facts;
 use crate::view::{CallEffect, SessionView};
 use futures_util::future::BoxFuture;
 use permission::Access;
@@ -13,12 +14,8 @@ use session_parts::worktree::{
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use tools::facts::{AgentUse, ToolClass, ToolFacts};
 use tools::input::ToolInput;
 use tools::{CallConcurrency, CallContext, InputError, ModelText, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
-
-const FACTS: ToolFacts =
-    ToolFacts { agents: AgentUse::Always, reads_session: true, ..ToolFacts::of(ToolClass::Worktree) };
 
 pub(crate) struct EnterWorktree {
     spec: ToolSpec,
@@ -29,30 +26,28 @@ pub(crate) struct ExitWorktree {
 }
 
 impl EnterWorktree {
-    pub(crate) const NAME: &'static str = "EnterWorktree";
-    pub(crate) const FACTS: ToolFacts = FACTS;
+    pub(crate) const NAME: &'static str = tool_facts::ENTER_WORKTREE.0;
 
     pub(crate) fn new() -> Self {
         let spec = ToolSpec::of(
             Self::NAME,
             include_str!("worktree_tools/enter.md"),
             include_str!("worktree_tools/enter.schema.json"),
-            Self::FACTS,
+            tool_facts::ENTER_WORKTREE.1,
         );
         Self { spec }
     }
 }
 
 impl ExitWorktree {
-    pub(crate) const NAME: &'static str = "ExitWorktree";
-    pub(crate) const FACTS: ToolFacts = FACTS;
+    pub(crate) const NAME: &'static str = tool_facts::EXIT_WORKTREE.0;
 
     pub(crate) fn new() -> Self {
         let spec = ToolSpec::of(
             Self::NAME,
             include_str!("worktree_tools/exit.md"),
             include_str!("worktree_tools/exit.schema.json"),
-            Self::FACTS,
+            tool_facts::EXIT_WORKTREE.1,
         );
         Self { spec }
     }

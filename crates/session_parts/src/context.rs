@@ -213,8 +213,8 @@ impl ModelContext {
     /// Estimated tokens by category; skills, agents and MCP tools are filled in by the caller.
     pub fn usage(&mut self) -> ContextUsage {
         let (window, compact_at) = self.window();
-        let weigh = |parts: &[Fragment]| model::estimate::text(parts.iter().map(Fragment::len).sum());
-        let (system, tools) = (weigh(&self.system), weigh(&self.tools));
+        let tokens_of = |parts: &[Fragment]| model::estimate::text(parts.iter().map(Fragment::len).sum());
+        let (system, tools) = (tokens_of(&self.system), tokens_of(&self.tools));
         let kind = |scope| match scope {
             config::MemoryScope::Managed => "Managed",
             config::MemoryScope::User => "User",

@@ -141,8 +141,8 @@ impl History {
         self.count();
         let HistorySize { counted, estimated, .. } = self.size;
         let own = estimated + fixed;
-        let believed = tokens <= own * MAX_COUNT_RATIO && tokens * MAX_COUNT_RATIO >= own;
-        self.size.reported = if believed { tokens } else { 0 };
+        let is_plausible = tokens <= own * MAX_COUNT_RATIO && tokens * MAX_COUNT_RATIO >= own;
+        self.size.reported = if is_plausible { tokens } else { 0 };
         self.size.reported_at = (counted, estimated);
     }
 

@@ -93,11 +93,11 @@ impl HostSender {
 
     pub async fn send(&self, message: SdkMessage) {
         let Some(agent_output) = &self.agent_output else { return self.event(Event::Message(message)).await };
-        let carried = agent_output.forward(message);
-        if let Some(progress) = carried.progress {
+        let forwarded = agent_output.forward(message);
+        if let Some(progress) = forwarded.progress {
             self.event(Event::Message(self.frame(progress))).await;
         }
-        if let Some(message) = carried.message {
+        if let Some(message) = forwarded.message {
             self.event(Event::Message(message)).await;
         }
     }

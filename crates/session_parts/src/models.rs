@@ -168,8 +168,8 @@ impl OfferedModels {
     fn rows(&self, models: Vec<ListedModel>, known: &[ModelInfo]) -> Vec<ModelInfo> {
         let Some(source) = self.source else { return Vec::new() };
         let is_new = |model: &ListedModel| {
-            let stands = |row: &ModelInfo| row.value == model.id || row.resolved_model == model.id;
-            source.takes(&model.id) && !known.iter().any(stands) && model_refused(&self.settings, &model.id).is_none()
+            let is_same = |row: &ModelInfo| row.value == model.id || row.resolved_model == model.id;
+            source.takes(&model.id) && !known.iter().any(is_same) && model_refused(&self.settings, &model.id).is_none()
         };
         models.into_iter().filter(is_new).map(|model| self.row(source, model)).collect()
     }

@@ -85,9 +85,9 @@ impl ProviderConnection {
 
     /// A key of the helper may be short-lived, so it is requested again after a while.
     fn is_stale(&self) -> bool {
-        let life =
+        let lifetime =
             self.env.number("CLAUDE_CODE_API_KEY_HELPER_TTL_MS").map_or(HELPER_KEY_LIFETIME, Duration::from_millis);
-        self.has_helper() && self.made_at.elapsed() >= life
+        self.has_helper() && self.made_at.elapsed() >= lifetime
     }
 
     /// A notice when a replayed conversation ended before its cassette.

@@ -232,10 +232,10 @@ impl SessionSkills {
             return None;
         }
         let lines: Vec<&str> = fresh.iter().map(|(_, line)| line.as_str()).collect();
-        let telling = if known.is_empty() { SkillListingKind::First } else { SkillListingKind::Again };
-        let text = prompts::skill_listing(&lines, &gone, telling);
+        let kind = if known.is_empty() { SkillListingKind::First } else { SkillListingKind::Again };
+        let text = prompts::skill_listing(&lines, &gone, kind);
         let names: Vec<&str> = fresh.iter().map(|(name, _)| name.as_str()).collect();
-        let attachment = Attachment::skill_listing(&text, &names, telling)?;
+        let attachment = Attachment::skill_listing(&text, &names, kind)?;
         let warning = self.cut_warning(&listing);
         self.sent_lines = listing.lines.into_iter().collect();
         Some((attachment, warning))
@@ -277,7 +277,7 @@ impl SessionSkills {
 
     /// Files were read or changed: returns the instructions that apply to them.
     pub async fn touch(&mut self, files: &[FileTouch]) -> Vec<MemoryFile> {
-        let mut brought = Vec::new();
+        let mut instructions = Vec::new();
         let mut new_skills = false;
         for FileTouch { path: file, by } in files {
             if *by == FileContact::Write && !self.facts.rules_on_write {
@@ -285,7 +285,7 @@ impl SessionSkills {
                 continue;
             }
             let found = self.lazy.file_touched(file);
-            brought.extend(found.files);
+            instructions.extend(found.files);
             new_skills |= !found.skill_dirs.is_empty();
             self.nested.extend(found.skill_dirs);
             self.activate_by_path(file);
@@ -293,7 +293,7 @@ impl SessionSkills {
         if new_skills {
             self.reload().await;
         }
-        brought
+        instructions
     }
 
     fn activate_by_path(&mut self, file: &Path) {

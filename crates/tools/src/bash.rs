@@ -161,9 +161,9 @@ impl BashCall {
             snapshot = shell.snapshot(facts, cwd) => snapshot,
             () = cx.cancel.cancelled() => None,
         };
-        let cage = cx.sandbox.as_deref();
+        let sandbox = cx.sandbox.as_deref();
         let (scratch, tracked) = directory::scratch(cx, &sys::id::base36(9));
-        let via = match (tracked, cage) {
+        let via = match (tracked, sandbox) {
             (true, _) => DirectoryReport::File(&scratch[0]),
             (false, None) => DirectoryReport::Pipe,
             (false, Some(_)) => DirectoryReport::Nothing,
@@ -180,7 +180,7 @@ impl BashCall {
             env_file: facts.env.non_empty("CLAUDE_ENV_FILE"),
             prefix: facts.env.non_empty("CLAUDE_CODE_SHELL_PREFIX"),
             directory_report: via,
-            sandbox: cage,
+            sandbox,
             prelude: &prelude,
         };
         let capture = OutputCapture::new(limits(&facts.env), spill::new_path(&facts.session_dir))
@@ -232,12 +232,12 @@ impl BashCall {
 
     /// A report of what the sandbox prevented the command from doing; `None` when there is nothing to report.
     async fn violations(&self, cx: &CallContext, running: &mut RunningCommand, code: i32) -> Option<String> {
-        let (cage, confined) = (cx.sandbox.as_deref()?, running.take_sandbox()?);
+        let (sandbox, confined) = (cx.sandbox.as_deref()?, running.take_sandbox()?);
         let mut found = confined.finish().await;
         if code != 0 {
             found.extend(crate::sandbox::suspected_violations(&report::excerpt(&running.capture)));
         }
-        cage.report(&self.command, found)
+        sandbox.report(&self.command, found)
     }
 
     /// True when the command ran outside a sandbox because the model asked for that.

@@ -135,7 +135,7 @@ struct EditOutput<'a> {
 struct EditedFile<'a> {
     text: &'a str,
     patch: Vec<DiffHunk>,
-    standing: FileFreshness,
+    freshness: FileFreshness,
 }
 
 impl EditCall {
@@ -159,16 +159,16 @@ impl EditCall {
         cx.state.reads.record_shown(path, content);
         let patch = patch::structured("", &self.replacement.new_string);
         let text = format!("The file {} has been created.", path.display());
-        Ok(self.outcome(cx, path, text, EditedFile { text: "", patch, standing: FileFreshness::Unseen }))
+        Ok(self.outcome(cx, path, text, EditedFile { text: "", patch, freshness: FileFreshness::Unseen }))
     }
 
     fn applied(&self, path: &Path, opened: &EditableFile) -> Result<AppliedEdit, ToolOutcome> {
-        let done = self.replacement.apply(&opened.text, path).map_err(|why| match opened.standing {
+        let done = self.replacement.apply(&opened.text, path).map_err(|why| match opened.freshness {
             FileFreshness::Stale => ToolOutcome::invalid(format!("{why}\n{}", change::STALE_MESSAGE)),
             FileFreshness::Unseen | FileFreshness::Current(_) => ToolOutcome::invalid(why),
         })?;
         let certain = done.matched == MatchKind::Exactly && done.count == 1;
-        if opened.standing == FileFreshness::Stale && !certain {
+        if opened.freshness == FileFreshness::Stale && !certain {
             return Err(ToolOutcome::invalid(change::STALE_MESSAGE));
         }
         Ok(done)
@@ -181,10 +181,10 @@ impl EditCall {
             1 => format!("The file {} has been updated.", path.display()),
             n => format!("The file {} has been updated: {n} occurrences replaced.", path.display()),
         };
-        if opened.standing == FileFreshness::Stale {
+        if opened.freshness == FileFreshness::Stale {
             text.push_str(" It also holds changes made since you read it: read it again before relying on the rest.");
         }
-        Ok(self.outcome(cx, path, text, EditedFile { text: &opened.text, patch, standing: opened.standing }))
+        Ok(self.outcome(cx, path, text, EditedFile { text: &opened.text, patch, freshness: opened.freshness }))
     }
 
     fn outcome(&self, cx: &CallContext, path: &Path, text: String, before: EditedFile<'_>) -> ToolOutcome {
@@ -196,7 +196,7 @@ impl EditCall {
             structured_patch: before.patch,
             user_modified: cx.changed_by_user,
             replace_all: self.replacement.replace_all,
-            content_not_in_model_context: before.standing == FileFreshness::Unseen && !before.text.is_empty(),
+            content_not_in_model_context: before.freshness == FileFreshness::Unseen && !before.text.is_empty(),
         };
         ToolOutcome::text(
             file_change::change_acknowledgement(cx, text, &self.replacement.new_string),

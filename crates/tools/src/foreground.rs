@@ -26,17 +26,17 @@ fn lock(waiting: &WaitingCalls) -> MutexGuard<'_, BTreeMap<String, CancellationT
 impl ForegroundCalls {
     /// Registers the call `id`; from now on it can be released.
     pub fn enter(&self, id: &str) -> ForegroundCall {
-        let wish = CancellationToken::new();
-        lock(&self.0).insert(id.to_owned(), wish.clone());
-        ForegroundCall { waiting: Arc::clone(&self.0), id: id.to_owned(), release_token: wish }
+        let requested = CancellationToken::new();
+        lock(&self.0).insert(id.to_owned(), requested.clone());
+        ForegroundCall { waiting: Arc::clone(&self.0), id: id.to_owned(), release_token: requested }
     }
 
     /// Releases one call, or all with `None`; returns false when there was none.
     pub fn release(&self, only: Option<&str>) -> bool {
         let mut any = false;
-        for (id, wish) in lock(&self.0).iter() {
+        for (id, requested) in lock(&self.0).iter() {
             if only.is_none_or(|only| only == id) {
-                wish.cancel();
+                requested.cancel();
                 any = true;
             }
         }

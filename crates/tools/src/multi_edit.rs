@@ -96,10 +96,10 @@ impl MultiEditCall {
     }
 
     fn apply(&self, opened: &EditableFile, path: &Path) -> Result<String, ToolOutcome> {
-        self.apply_all(&opened.text, path, opened.standing)
+        self.apply_all(&opened.text, path, opened.freshness)
     }
 
-    fn apply_all(&self, before: &str, path: &Path, standing: FileFreshness) -> Result<String, ToolOutcome> {
+    fn apply_all(&self, before: &str, path: &Path, freshness: FileFreshness) -> Result<String, ToolOutcome> {
         let mut text = before.to_owned();
         for (i, step) in self.edits.iter().enumerate() {
             let done = step.apply(&text, path).map_err(|why| {
@@ -110,7 +110,7 @@ impl MultiEditCall {
                 ))
             })?;
             let certain = done.matched == MatchKind::Exactly && done.count == 1;
-            if standing == FileFreshness::Stale && !certain {
+            if freshness == FileFreshness::Stale && !certain {
                 return Err(ToolOutcome::invalid(change::STALE_MESSAGE));
             }
             text = done.text;

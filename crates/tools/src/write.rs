@@ -149,9 +149,9 @@ fn open(cx: &CallContext, path: &Path, meta: &Metadata) -> Result<TextFile, Tool
     Ok(file)
 }
 
-fn may_overwrite(cx: &CallContext, path: &Path, standing: FileFreshness) -> Result<(), ToolOutcome> {
+fn may_overwrite(cx: &CallContext, path: &Path, freshness: FileFreshness) -> Result<(), ToolOutcome> {
     let strict = cx.state.facts.read_before_edit || file_work::is_notebook(path);
-    let why = match standing {
+    let why = match freshness {
         FileFreshness::Current(Coverage::Whole) => return Ok(()),
         FileFreshness::Unseen | FileFreshness::Stale if !strict => return Ok(()),
         FileFreshness::Current(Coverage::Range | Coverage::Clipped) => "has been read only in part. Read all of it",

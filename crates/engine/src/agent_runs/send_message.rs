@@ -5,6 +5,7 @@ use super::build::{AgentPurpose, AgentSpec};
 use super::run::{AgentRun, FirstRun};
 use super::tool::{self, AdmissionResult, AgentCandidate};
 use crate::agents::{AgentRefusal, AgentSpawner, SlotCheck};
+use crate::tool_facts;
 use crate::view::SessionView;
 use futures_util::future::BoxFuture;
 use permission::Access;
@@ -15,7 +16,6 @@ use session_parts::worktree::{Worktree, WorktreeHolder};
 use std::sync::Arc;
 use store::agents::StoredAgent;
 use store::resume::LoadOptions;
-use tools::facts::{AgentUse, ToolClass, ToolFacts};
 use tools::input::ToolInput;
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use wire::mode::PermissionMode;
@@ -24,7 +24,7 @@ static SPEC: ToolSpec = ToolSpec::of(
     SendMessage::NAME,
     include_str!("send_message.md"),
     include_str!("send_message.schema.json"),
-    SendMessage::FACTS,
+    tool_facts::SEND_MESSAGE.1,
 );
 
 pub(crate) struct SendMessage {
@@ -32,9 +32,7 @@ pub(crate) struct SendMessage {
 }
 
 impl SendMessage {
-    pub(crate) const NAME: &'static str = "SendMessage";
-    pub(crate) const FACTS: ToolFacts =
-        ToolFacts { agents: AgentUse::Always, reads_session: true, ..ToolFacts::of(ToolClass::Message) };
+    pub(crate) const NAME: &'static str = tool_facts::SEND_MESSAGE.0;
 
     pub(crate) fn new(spawner: Arc<AgentSpawner>) -> Self {
         Self { spawner }

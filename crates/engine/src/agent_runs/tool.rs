@@ -4,6 +4,7 @@ use super::build::{self, AgentPurpose, AgentSpec};
 use super::report;
 use super::run::{self, AgentRun, FirstRun};
 use crate::agents::{AgentEntry, AgentRefusal, AgentSpawner, DEFAULT_TYPE, SlotCheck, builtin};
+use crate::tool_facts;
 use crate::view::SessionView;
 use config::agents::{AgentDefinition, AgentIsolation};
 use config::roots::DefinitionScope;
@@ -18,7 +19,6 @@ use std::fmt::Write;
 use std::sync::Arc;
 use store::agents::Sidecar;
 use tokio_util::sync::CancellationToken;
-use tools::facts::{AgentUse, ToolClass, ToolFacts};
 use tools::input::ToolInput;
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use wire::mode::PermissionMode;
@@ -65,9 +65,7 @@ impl AgentTypes {
 }
 
 impl AgentTool {
-    pub(crate) const NAME: &'static str = "Agent";
-    pub(crate) const FACTS: ToolFacts =
-        ToolFacts { agents: AgentUse::Nested, reads_session: true, ..ToolFacts::of(ToolClass::Agent) };
+    pub(crate) const NAME: &'static str = tool_facts::AGENT.0;
 
     /// Types that the rules deny are not listed.
     pub(crate) fn new(spawner: Arc<AgentSpawner>, policy: &Policy, types: AgentTypes) -> Self {
@@ -82,7 +80,7 @@ impl AgentTool {
             name: Self::NAME.into(),
             description: description.into(),
             schema: SCHEMA.trim_end().into(),
-            facts: Self::FACTS,
+            facts: tool_facts::AGENT.1,
         };
         Self { spec, spawner, types }
     }
@@ -480,12 +478,12 @@ pub(super) fn mode_of(definition: &AgentDefinition, view: &SessionView, env: &sy
         (AcceptEdits | Auto | BypassPermissions | Plan, _) | (Default | DontAsk, None) => view.mode,
         (Default | DontAsk, Some(BypassPermissions)) => {
             let loaded = &view.watch.loaded;
-            let vouched = match definition.scope {
+            let is_trusted = match definition.scope {
                 DefinitionScope::Managed | DefinitionScope::CommandLine | DefinitionScope::User => true,
                 DefinitionScope::Project | DefinitionScope::Added | DefinitionScope::Nested => loaded.trusted,
             };
             let root = sys::is_root() && !env.is_on("IS_SANDBOX");
-            if vouched && !loaded.bypass_disabled && !root { BypassPermissions } else { view.mode }
+            if is_trusted && !loaded.bypass_disabled && !root { BypassPermissions } else { view.mode }
         }
         (Default | DontAsk, Some(chosen)) => chosen,
     }

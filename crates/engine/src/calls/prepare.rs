@@ -455,7 +455,7 @@ async fn ask_host(
         PermissionQuery::new(name, &accesses).with_input(draft.input.get()).with_confinement(draft.confinement);
     let suggestions =
         if io.rules.watch.loaded.managed_rules_only { Vec::new() } else { io.rules.policy().suggest(&request, &facts) };
-    let matter = PermissionQuestion {
+    let question = PermissionQuestion {
         tool: &used.name,
         tool_use_id: &used.id,
         input: &draft.input,
@@ -466,7 +466,7 @@ async fn ask_host(
         parts: command_parts(&io.rules.policy().explain(&request, &facts)),
         agent_id: io.output.host.agent_id(),
     };
-    let reply = permission_prompt::ask_host(host, &matter, draft.cancel.clone());
+    let reply = permission_prompt::ask_host(host, &question, draft.cancel.clone());
     tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "the host is asked");
     let notice = io.notify_of_question(&used.name);
     let reply = async move {

@@ -96,8 +96,8 @@ pub(crate) fn measure(context: &mut ModelContext, io: &SessionIo) -> ContextRepo
     // Before the first prompt this includes what the first request will add.
     let total = context.tokens() + context.unsent_tokens() + io.knowledge.skills.unsent_tokens();
     let (system, tools, mcp) = (context.system_tokens(), used(&system_tools), used(&mcp_tools));
-    let taught: u64 = skills.iter().map(|skill| skill.tokens).sum();
-    let beside = system + tools + mcp + memory + taught;
+    let skill_tokens: u64 = skills.iter().map(|skill| skill.tokens).sum();
+    let beside = system + tools + mcp + memory + skill_tokens;
     let (window, limit) = context.window();
     let buffer = limit.map_or(0, |limit| window.saturating_sub(limit));
     let free = window.saturating_sub(total).saturating_sub(buffer);
@@ -107,7 +107,7 @@ pub(crate) fn measure(context: &mut ModelContext, io: &SessionIo) -> ContextRepo
         category("System tools", tools.min(total.saturating_sub(system)), "used"),
         category("MCP tools", mcp, "used"),
         category("Memory files", memory, "used"),
-        category("Skills", taught, "used"),
+        category("Skills", skill_tokens, "used"),
         category("Messages", total.saturating_sub(beside), "used"),
         category("Free space", free, "free"),
         category("Autocompact buffer", buffer, "buffer"),
@@ -141,8 +141,8 @@ fn agents(io: &SessionIo) -> Vec<AgentTokens> {
 /// The report as Markdown and as JSON. Neither is ever sent to the model.
 pub(super) fn report(session: &mut LiveSession, arguments: &str) -> (String, Option<Box<RawValue>>) {
     let measured = measure(&mut session.context, &session.io);
-    let twin = wire::raw::to_raw(&measured).ok();
-    (as_markdown(&measured, arguments), twin)
+    let structured = wire::raw::to_raw(&measured).ok();
+    (as_markdown(&measured, arguments), structured)
 }
 
 fn as_markdown(measured: &ContextReport, arguments: &str) -> String {

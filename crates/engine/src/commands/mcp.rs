@@ -14,7 +14,7 @@ pub(super) async fn run(session: &mut LiveSession, arguments: &str, token: &Canc
     let name = name.trim();
     let servers = std::sync::Arc::clone(session.io.knowledge.mcp.servers());
     servers.begin_rest();
-    let standing = match verb {
+    let switch = match verb {
         "" | "status" | "list" => {
             session.wait_for_servers(token).await?;
             return Some(CommandReply::for_user(listed(&session.io.knowledge.mcp.servers().listed_views())));
@@ -29,14 +29,14 @@ pub(super) async fn run(session: &mut LiveSession, arguments: &str, token: &Canc
         return Some(CommandReply::refused(advice.unwrap_or_else(|| unknown(name, &servers.views()))));
     };
     let change = async {
-        match standing {
+        match switch {
             None => servers.host.reconnect(&view.name).await,
-            Some(standing) => servers.host.set_switch(&view.name, standing).await,
+            Some(switch) => servers.host.set_switch(&view.name, switch).await,
         }
     };
     let changed = wait(session, change, token).await?;
-    let kept = match standing {
-        Some(standing) => save_choice(session, &view, standing).await,
+    let kept = match switch {
+        Some(switch) => save_choice(session, &view, switch).await,
         None => None,
     };
     session.refresh_tools();
@@ -59,14 +59,14 @@ async fn wait<T>(session: &mut LiveSession, work: impl Future<Output = T>, token
 
 /// Saves the choice for this folder; returns a message when it could not be saved. Servers of a host, an agent or the
 /// command line are not saved.
-async fn save_choice(session: &LiveSession, view: &ServerView, standing: ServerSwitch) -> Option<String> {
+async fn save_choice(session: &LiveSession, view: &ServerView, switch: ServerSwitch) -> Option<String> {
     use wire::mcp::McpScope;
     if matches!(view.scope, McpScope::Flag | McpScope::Host | McpScope::Agent) {
         return None;
     }
     let (env, folder, name) =
         (session.io.env.clone(), session.io.tooling.directories.project.clone(), view.name.clone());
-    let choice = match standing {
+    let choice = match switch {
         ServerSwitch::Enabled => config::mcp::McpSwitch::On,
         ServerSwitch::Disabled => config::mcp::McpSwitch::Off,
     };

@@ -152,34 +152,34 @@ impl SessionControl {
 
     /// The JSON that the command reads on standard input.
     fn status_input(&self, front: &HostConnection, asked: &StatusLine) -> Value {
-        let (handles, board) = (&front.handles, &self.view);
+        let (handles, view) = (&front.handles, &self.view);
         let here = current_dir(front);
         let mut input = Map::new();
         let mut put = |name: &str, value: Value| {
             input.insert(name.to_owned(), value);
         };
         put("session_id", json!(handles.session_id));
-        if let Some(name) = &board.name {
+        if let Some(name) = &view.name {
             put("session_name", json!(name));
         }
-        if let Some(id) = &board.prompt_id {
+        if let Some(id) = &view.prompt_id {
             put("prompt_id", json!(id));
         }
         put("transcript_path", json!(handles.transcript.path()));
         put("cwd", json!(here));
-        put("model", json!({"id": board.model, "display_name": handles.catalog.display_name(&board.model)}));
+        put("model", json!({"id": view.model, "display_name": handles.catalog.display_name(&view.model)}));
         put(
             "workspace",
-            json!({"current_dir": here, "project_dir": handles.cwd, "added_dirs": board.rules.read().directories}),
+            json!({"current_dir": here, "project_dir": handles.cwd, "added_dirs": view.rules.read().directories}),
         );
         put("version", json!(wire::version::COMPAT));
-        put("output_style", json!({"name": board.output_style}));
+        put("output_style", json!({"name": view.output_style}));
         put(
             "cost",
             json!({
                 "total_cost_usd": handles.ledger.cost(),
                 "total_duration_ms": u64::try_from(handles.since.elapsed().as_millis()).unwrap_or(u64::MAX),
-                "total_api_duration_ms": board.api_ms,
+                "total_api_duration_ms": view.api_ms,
                 "total_lines_added": handles.ledger.lines().0,
                 "total_lines_removed": handles.ledger.lines().1,
             }),
@@ -188,17 +188,17 @@ impl SessionControl {
         if let Some(cache) = self.prompt_cache() {
             put("prompt_cache", cache);
         }
-        let all = board.last_usage.as_ref().map_or(0, |usage| input_tokens(usage) + usage.output_tokens);
+        let all = view.last_usage.as_ref().map_or(0, |usage| input_tokens(usage) + usage.output_tokens);
         put("exceeds_200k_tokens", json!(all > LARGE_CONTEXT_TOKENS));
         put("fast_mode", json!(false));
-        if let Some(level) = board.effort {
+        if let Some(level) = view.effort {
             put("effort", json!({"level": level}));
         }
-        put("thinking", json!({"enabled": board.thinks}));
-        if let Some(agent) = &board.agent {
+        put("thinking", json!({"enabled": view.thinks}));
+        if let Some(agent) = &view.agent {
             put("agent", json!({"name": agent}));
         }
-        if let Some(stay) = &board.worktree {
+        if let Some(stay) = &view.worktree {
             let mut worktree = json!({
                 "name": stay.worktree_name, "path": stay.worktree_path, "original_cwd": stay.original_cwd,
             });
@@ -216,9 +216,9 @@ impl SessionControl {
     /// How many tokens of the last request came from the provider's cache, and when the cache expires. `None` before
     /// the first answer.
     fn prompt_cache(&self) -> Option<Value> {
-        let board = &self.view;
-        let (usage, ttl) = (board.last_usage.as_ref()?, board.cache_ttl?);
-        let expires_at_ms = board.last_at_ms + ttl.millis();
+        let view = &self.view;
+        let (usage, ttl) = (view.last_usage.as_ref()?, view.cache_ttl?);
+        let expires_at_ms = view.last_at_ms + ttl.millis();
         let read = usage.cache_read_input_tokens;
         Some(json!({
             "warm": sys::clock::now_ms() < expires_at_ms,
@@ -233,12 +233,12 @@ impl SessionControl {
     /// The context window as the provider counted the last request; `estimate` is our own count, also before the
     /// first request.
     fn window(&self) -> Value {
-        let board = &self.view;
-        let size = board.usage.window;
+        let view = &self.view;
+        let size = view.usage.window;
         let totals = self.host.as_ref().map(|front| front.handles.ledger.models()).unwrap_or_default();
         let share = |tokens: u64| (tokens * 100).checked_div(size).unwrap_or(0).min(100);
-        let used = board.last_usage.as_ref().map(|usage| share(input_tokens(usage)));
-        let current = board.last_usage.as_ref().map(|usage| {
+        let used = view.last_usage.as_ref().map(|usage| share(input_tokens(usage)));
+        let current = view.last_usage.as_ref().map(|usage| {
             json!({
                 "input_tokens": usage.input_tokens,
                 "output_tokens": usage.output_tokens,
@@ -254,7 +254,7 @@ impl SessionControl {
             "used_percentage": used,
             "remaining_percentage": used.map(|used| 100 - used),
             "current_usage": current,
-            "estimate": {"tokens": board.usage.total(), "used_percentage": board.usage.percentage()},
+            "estimate": {"tokens": view.usage.total(), "used_percentage": view.usage.percentage()},
         })
     }
 }

@@ -55,7 +55,7 @@ impl SessionAssembly {
         roots.extend(watch.additional());
         // Without stream-json input nobody can answer.
         let answering = self.options.host.multi_turn.then(|| questions.clone());
-        let mut declared: Vec<_> = self.declared_servers.servers.iter().filter_map(standing).collect();
+        let mut declared: Vec<_> = self.declared_servers.servers.iter().filter_map(known_server).collect();
         declared.extend(hosted(&self.initialize));
         let watched =
             if self.options.host.replay_history { SessionAudience::ByPerson } else { SessionAudience::ByProgram };
@@ -113,15 +113,15 @@ fn unapproved(server: &config::mcp::DeclaredMcpServer) -> Option<ServerView> {
 }
 
 /// `None` for servers that are not approved or are forbidden.
-fn standing(server: &config::mcp::DeclaredMcpServer) -> Option<(McpServerSpec, ServerSwitch)> {
+fn known_server(server: &config::mcp::DeclaredMcpServer) -> Option<(McpServerSpec, ServerSwitch)> {
     use config::mcp::McpApproval as Declaredly;
-    let standing = match &server.approval {
+    let switch = match &server.approval {
         Declaredly::Approved => ServerSwitch::Enabled,
         Declaredly::Disabled => ServerSwitch::Disabled,
         Declaredly::Pending | Declaredly::Rejected | Declaredly::Forbidden(_) => return None,
     };
     let declared = McpServerSpec { name: server.name.clone(), scope: server.scope, config: server.config.clone() };
-    Some((declared, standing))
+    Some((declared, switch))
 }
 
 /// The servers that the host serves.

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 impl SessionIo {
     /// The MCP tools with their estimated tokens.
     pub(crate) fn server_tools(&self) -> Vec<ServerToolUsage> {
-        let weigh = |found: session_parts::mcp::toolset::AvailableTool| {
+        let tokens_of = |found: session_parts::mcp::toolset::AvailableTool| {
             let tool = &found.tool;
             ServerToolUsage {
                 name: tool.exposed.clone(),
@@ -24,7 +24,7 @@ impl SessionIo {
                 is_loaded: self.tooling.registry.is_offered(&tool.exposed),
             }
         };
-        self.knowledge.mcp.shared.tools().into_iter().map(weigh).collect()
+        self.knowledge.mcp.shared.tools().into_iter().map(tokens_of).collect()
     }
 }
 

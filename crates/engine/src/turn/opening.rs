@@ -51,7 +51,7 @@ impl LiveSession {
                     }
                 }
                 self.io.end_grants();
-                let mut stands = None;
+                let mut replacement = None;
                 self.io.knowledge.plan.note_prompt();
                 if !prompt.verbatim {
                     let skills = self.io.knowledge.skills.skills();
@@ -67,13 +67,14 @@ impl LiveSession {
                         }
                     }
                 } else if !prompt.verbatim {
-                    stands = self.io.knowledge.mcp.keep_typed(&plain_text(&prompt.content));
-                    if stands.is_none() {
+                    replacement = self.io.knowledge.mcp.keep_typed(&plain_text(&prompt.content));
+                    if replacement.is_none() {
                         hint = self.io.commands().suggest(&plain_text(&prompt.content));
                     }
                 }
-                let stands = stands.as_ref().or(plan.as_ref().map(|plan| &plan.content)).unwrap_or(&prompt.content);
-                let recorded = self.record_prompt_as(prompt, stands);
+                let replacement =
+                    replacement.as_ref().or(plan.as_ref().map(|plan| &plan.content)).unwrap_or(&prompt.content);
+                let recorded = self.record_prompt_as(prompt, replacement);
                 self.announce().await;
                 self.send_title().await;
                 let written = recorded?;

@@ -47,8 +47,8 @@ impl McpControl for ServerControl {
                 }
                 McpRequest::Toggle(asked) => {
                     servers.require_known(&asked.server_name)?;
-                    let standing = if asked.enabled { ServerSwitch::Enabled } else { ServerSwitch::Disabled };
-                    host.set_switch(&asked.server_name, standing).await.map_err(|error| refused(&error))?;
+                    let switch = if asked.enabled { ServerSwitch::Enabled } else { ServerSwitch::Disabled };
+                    host.set_switch(&asked.server_name, switch).await.map_err(|error| refused(&error))?;
                     Ok(json!({}))
                 }
                 McpRequest::Message(asked) => {

@@ -74,14 +74,14 @@ fn structured_result(content: &MessageContent, structured: Option<Value>, links:
     if structured.is_none() && links.is_empty() {
         return shown;
     }
-    let mut twin = json!({"content": shown});
+    let mut object = json!({"content": shown});
     if let Some(value) = structured {
-        twin["structuredContent"] = value;
+        object["structuredContent"] = value;
     }
     if !links.is_empty() {
-        twin["resourceLinks"] = Value::Array(links);
+        object["resourceLinks"] = Value::Array(links);
     }
-    twin
+    object
 }
 
 fn links(content: &[ResultPart]) -> Vec<Value> {

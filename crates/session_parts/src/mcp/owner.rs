@@ -94,14 +94,14 @@ impl McpSessionOwner {
     }
 
     /// Sets the current hooks, before calls run.
-    pub fn set_hook_trigger(&self, bell: Option<HookTrigger>) {
-        *self.hook_trigger.lock() = bell;
+    pub fn set_hook_trigger(&self, trigger: Option<HookTrigger>) {
+        *self.hook_trigger.lock() = trigger;
     }
 
     /// Asks the Elicitation hooks, then the host; ElicitationResult hooks may then change the answer.
     async fn ask(&self, asked: Elicitation) -> ElicitationAnswer {
-        let bell = self.hook_trigger.lock().clone();
-        let Some(bell) = bell else { return self.ask_host(asked).await };
+        let trigger = self.hook_trigger.lock().clone();
+        let Some(trigger) = trigger else { return self.ask_host(asked).await };
         let (server, id, mode) = (asked.server.clone(), asked.id.clone(), mode(&asked));
         let event = ElicitationEvent {
             mcp_server_name: server.clone(),
@@ -111,7 +111,7 @@ impl McpSessionOwner {
             elicitation_id: id.clone(),
             requested_schema: asked.schema.as_ref().and_then(|schema| wire::raw::to_raw(schema).ok()),
         };
-        let answered = match hook_answer(bell.fire(&event).await) {
+        let answered = match hook_answer(trigger.fire(&event).await) {
             Some(ruled) => ruled,
             None => self.ask_host(asked).await,
         };
@@ -122,7 +122,7 @@ impl McpSessionOwner {
             elicitation_id: id,
             content: answered.content.as_ref().and_then(|content| wire::raw::to_raw(content).ok()),
         };
-        hook_answer(bell.fire(&event).await).unwrap_or(answered)
+        hook_answer(trigger.fire(&event).await).unwrap_or(answered)
     }
 
     /// Sets the directories; returns whether they changed.

@@ -29,15 +29,15 @@ impl SandboxLists {
         for layer in loaded.layers.iter() {
             let Some(sandbox) = layer.effective.get("sandbox") else { continue };
             let managed = layer.source == SettingsSource::Managed;
-            let spots = |key: &str| -> Vec<SandboxPath> {
+            let paths = |key: &str| -> Vec<SandboxPath> {
                 let texts = texts(sandbox, "filesystem", key);
                 texts.iter().filter_map(|text| roots.resolve_setting(text, &layer.root)).collect()
             };
-            lists.grant_writes(spots("allowWrite"));
-            lists.deny_write.extend(spots("denyWrite"));
-            lists.deny_read.extend(spots("denyRead"));
+            lists.grant_writes(paths("allowWrite"));
+            lists.deny_write.extend(paths("denyWrite"));
+            lists.deny_read.extend(paths("denyRead"));
             if managed || settings.filesystem.allow_managed_read_paths_only != Some(true) {
-                lists.allow_read.extend(spots("allowRead"));
+                lists.allow_read.extend(paths("allowRead"));
             }
             if managed || !managed_domains_only {
                 lists.allowed_domains.extend(texts(sandbox, "network", "allowedDomains"));
@@ -48,20 +48,20 @@ impl SandboxLists {
         lists
     }
 
-    fn grant_writes(&mut self, spots: Vec<SandboxPath>) {
-        for spot in spots {
-            match &spot {
+    fn grant_writes(&mut self, paths: Vec<SandboxPath>) {
+        for path in paths {
+            match &path {
                 SandboxPath::Glob { text, .. } if cfg!(target_os = "linux") => {
                     self.warnings
                         .push(format!("sandbox.filesystem.allowWrite: {text} is ignored: no wildcards on Linux"));
                 }
-                SandboxPath::Glob { .. } | SandboxPath::Path(_) => self.allow_write.push(spot),
+                SandboxPath::Glob { .. } | SandboxPath::Path(_) => self.allow_write.push(path),
             }
         }
     }
 
     /// `mask` would require opening TLS connections; until that exists, such values are hidden.
-    fn credentials(&mut self, sandbox: &Value, spot: impl Fn(&str) -> Option<SandboxPath>) {
+    fn credentials(&mut self, sandbox: &Value, resolve: impl Fn(&str) -> Option<SandboxPath>) {
         let entries = |key: &str| {
             let list = sandbox.get("credentials").and_then(|c| c.get(key)).and_then(Value::as_array);
             list.cloned().unwrap_or_default()
@@ -70,7 +70,7 @@ impl SandboxLists {
         for entry in entries("files") {
             let Some(path) = text(&entry, "path") else { continue };
             self.warn_unsupported_mask(&entry, &path);
-            self.deny_read.extend(spot(&path));
+            self.deny_read.extend(resolve(&path));
         }
         for entry in entries("envVars") {
             let Some(name) = text(&entry, "name") else { continue };
@@ -91,19 +91,19 @@ impl SandboxLists {
             let Some((name, spec)) = rule.text.strip_suffix(')').and_then(|text| text.split_once('(')) else {
                 continue;
             };
-            let spot = || roots.resolve_rule(spec, &rule.root, rule.behaviour);
+            let resolve = || roots.resolve_rule(spec, &rule.root, rule.behaviour);
             let tool = wire::names::canonical(name);
             let contact = tools::builtin::facts_of(tool).and_then(|facts| facts.file).map(|file| file.contact);
             match (contact, rule.behaviour) {
-                (Some(FileContact::Read), RuleBehaviour::Deny) => self.deny_read.extend(spot()),
+                (Some(FileContact::Read), RuleBehaviour::Deny) => self.deny_read.extend(resolve()),
                 (Some(FileContact::Read), RuleBehaviour::Allow) => {
                     // The sandbox may read everything by default; this only exempts the path from being hidden.
-                    self.allow_read.extend(spot().filter(|spot| matches!(spot, SandboxPath::Path(_))));
+                    self.allow_read.extend(resolve().filter(|path| matches!(path, SandboxPath::Path(_))));
                 }
                 (Some(FileContact::Write), RuleBehaviour::Allow) => {
-                    self.allow_write.extend(spot().filter(|spot| matches!(spot, SandboxPath::Path(_))));
+                    self.allow_write.extend(resolve().filter(|path| matches!(path, SandboxPath::Path(_))));
                 }
-                (Some(FileContact::Write), RuleBehaviour::Deny) => self.deny_write.extend(spot()),
+                (Some(FileContact::Write), RuleBehaviour::Deny) => self.deny_write.extend(resolve()),
                 (None, behaviour) if tool == tools::web_fetch::NAME => self.add_domain(spec, behaviour, rule.source),
                 _ => {}
             }
@@ -123,8 +123,8 @@ impl SandboxLists {
 
     /// Adds the denials of `newer` and removes grants that it no longer contains.
     pub(super) fn tighten(&mut self, newer: Self) {
-        self.allow_write.retain(|spot| newer.allow_write.contains(spot));
-        self.allow_read.retain(|spot| newer.allow_read.contains(spot));
+        self.allow_write.retain(|path| newer.allow_write.contains(path));
+        self.allow_read.retain(|path| newer.allow_read.contains(path));
         self.allowed_domains.retain(|domain| newer.allowed_domains.contains(domain));
         self.deny_write.extend(newer.deny_write);
         self.deny_read.extend(newer.deny_read);

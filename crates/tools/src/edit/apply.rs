@@ -130,15 +130,15 @@ struct StraightQuotes {
 impl StraightQuotes {
     fn of(text: &str) -> Self {
         let mut out = String::with_capacity(text.len());
-        let mut bent = Vec::new();
+        let mut adjusted = Vec::new();
         for c in text.chars() {
             let s = straight(c);
             if s != c {
-                bent.push(out.len());
+                adjusted.push(out.len());
             }
             out.push(s);
         }
-        Self { text: out, curly_offsets: bent }
+        Self { text: out, curly_offsets: adjusted }
     }
 
     fn original(&self, offset: usize) -> usize {

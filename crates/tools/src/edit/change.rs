@@ -19,7 +19,7 @@ pub(crate) struct EditableFile {
     file: TextFile,
     /// The text with the line endings it has on disk.
     pub(crate) text: String,
-    pub(crate) standing: FileFreshness,
+    pub(crate) freshness: FileFreshness,
 }
 
 /// Opens the file at `path` for a change, or returns the reason why it must not be changed.
@@ -53,18 +53,18 @@ pub(crate) fn find(cx: &CallContext, path: &Path) -> Result<EditTarget, ToolOutc
             path.display()
         )));
     };
-    let standing = cx.state.reads.freshness(path, &file.bytes, &file.meta);
-    if !text.is_empty() && !has_seen_enough(standing, cx) {
+    let freshness = cx.state.reads.freshness(path, &file.bytes, &file.meta);
+    if !text.is_empty() && !has_seen_enough(freshness, cx) {
         return Err(ToolOutcome::invalid(format!(
             "{} has not been read yet. Read it before you change it.",
             path.display()
         )));
     }
-    Ok(EditTarget::File(Box::new(EditableFile { file, text, standing })))
+    Ok(EditTarget::File(Box::new(EditableFile { file, text, freshness })))
 }
 
-fn has_seen_enough(standing: FileFreshness, cx: &CallContext) -> bool {
-    match standing {
+fn has_seen_enough(freshness: FileFreshness, cx: &CallContext) -> bool {
+    match freshness {
         FileFreshness::Current(Coverage::Whole | Coverage::Range) | FileFreshness::Stale => true,
         FileFreshness::Unseen | FileFreshness::Current(Coverage::Clipped) => !cx.state.facts.read_before_edit,
     }
@@ -76,7 +76,7 @@ impl EditableFile {
         let bytes = self.file.save(text).map_err(|e| file_work::io_error("write", path, &e))?;
         // After a change by another program the model has not seen the whole file, so it stays stale until it is
         // read again.
-        if self.standing != FileFreshness::Stale {
+        if self.freshness != FileFreshness::Stale {
             cx.state.reads.record_rewrite(path, &bytes);
         }
         Ok(patch::structured(&self.text, text))

@@ -121,7 +121,7 @@ impl CommandLaunch<'_> {
             output: ChildOutput::Merged,
         };
         let (child, confined, report) = match (self.sandbox, self.directory_report) {
-            (Some(cage), _) => cage.start(spawn).map(|(child, confined)| (child, Some(confined), None))?,
+            (Some(sandbox), _) => sandbox.start(spawn).map(|(child, confined)| (child, Some(confined), None))?,
             (None, DirectoryReport::Pipe) => {
                 process::spawn_reporting(spawn).map(|(child, report)| (child, None, Some(report)))?
             }

@@ -48,7 +48,7 @@ impl SessionIo {
         if self.hooks.watcher.files().stamps.is_empty() {
             return;
         }
-        let lookout = FileWatcher {
+        let watcher = FileWatcher {
             files: Arc::clone(&self.hooks.watcher.files),
             hooks: Arc::clone(&self.hooks.current),
             base: self.hook_base(HookEventName::FileChanged),
@@ -56,7 +56,7 @@ impl SessionIo {
             env_file: self.hooks.env_files.as_ref().and_then(|files| files.of(HookEventName::FileChanged)),
             reporter: self.hooks.reporter.clone(),
         };
-        self.hooks.watcher.file_watcher.spawn(lookout.run());
+        self.hooks.watcher.file_watcher.spawn(watcher.run());
     }
 
     async fn check_cwd(&mut self, cancel: &CancellationToken) {
@@ -75,8 +75,8 @@ impl SessionIo {
     }
 
     async fn check_files(&mut self, cancel: &CancellationToken) {
-        let wished = self.hooks.watcher.files().requested_paths.take();
-        self.set_watch_paths(wished);
+        let requested = self.hooks.watcher.files().requested_paths.take();
+        self.set_watch_paths(requested);
         if !self.hooks.watcher.is_set_up {
             let cwd = self.workspace().cwd;
             let entries = self.hooks.current.catalogue().of(HookEventName::FileChanged);
