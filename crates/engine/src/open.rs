@@ -24,7 +24,7 @@ use crate::agents::{AgentSpawner, AgentTable};
 use crate::control::{HostConnection, ModeChoice, SessionControl};
 use crate::deferred;
 use crate::session::builder::{
-    ContextSource, ConversationParts, KnowledgeParts, OutputParts, SessionBuilder, ToolingParts,
+    ContextSource, ConversationParts, KnowledgeParts, NewSession, OutputParts, ToolingParts,
 };
 use crate::session::{LiveSession, PlaceChange, RulesParts, SessionProvider, StartState};
 use choice::{main_model, mode};
@@ -409,7 +409,7 @@ impl SessionAssembly {
         let system = recipe.system(&self.loaded, &self.model.id);
         let context = self.context(identity, PromptInputs { restored, files, system });
         let env = self.env.clone();
-        let builder = SessionBuilder { env, output, rules, tooling, knowledge, provider, hooks, context };
+        let builder = NewSession { env, output, rules, tooling, knowledge, provider, hooks, context };
         let (io, context) = builder.build();
         let handles = self.session_handles(&io, host_hooks, registry);
         let initialize = self.initialize.clone();

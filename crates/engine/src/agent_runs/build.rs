@@ -6,7 +6,7 @@ use crate::agents::AgentTemplate;
 use crate::agents::{AgentRefusal, AgentSpawner, AgentTable, builtin, toolset};
 use crate::control::{ModeChoice, SessionControl};
 use crate::session::builder::{
-    ContextSource, ConversationParts, KnowledgeParts, OutputParts, SessionBuilder, ToolingParts,
+    ContextSource, ConversationParts, KnowledgeParts, NewSession, OutputParts, ToolingParts,
 };
 use crate::session::{LiveSession, RulesParts, SessionProvider, StartState};
 use crate::skill_tool::SkillTool;
@@ -154,7 +154,7 @@ pub(super) fn build(
     // The mode of a definition is kept when the host changes the mode of the session, except for plan mode.
     let is_own = tool::is_own_mode(&spec.definition, view.mode);
     let mode_owner = if is_own { ModeOwner::Definition } else { view.mode_owner };
-    let builder = SessionBuilder {
+    let builder = NewSession {
         env: template.env.clone(),
         hooks: session_hooks(template, spec, view.hooks, (&watch, &own)),
         output: output(template, host, transcript_writer(template, spec, leaf)),

@@ -25,7 +25,7 @@ use tools::state::ToolState;
 use tools::{ToolRegistry, Workspace};
 
 /// Everything that is known about a new session.
-pub(crate) struct SessionBuilder {
+pub(crate) struct NewSession {
     pub env: Env,
     pub output: OutputParts,
     pub rules: RulesParts,
@@ -90,7 +90,7 @@ pub(crate) struct ConversationParts {
     pub limits: TurnLimits,
 }
 
-impl SessionBuilder {
+impl NewSession {
     /// The parts of the session. It has sent nothing and counted nothing yet.
     pub(crate) fn build(self) -> (SessionIo, ModelContext) {
         let Self { env, output, rules, tooling, knowledge, provider, hooks, context } = self;
