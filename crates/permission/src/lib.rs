@@ -27,7 +27,7 @@ pub use exclusion::is_excluded;
 pub use mask::{KnownSecret, Mask, masked_arguments, masked_formats, masked_line};
 pub use path::normalise;
 pub use policy::explain::{DecisionExplanation, ExplainedPart};
-pub use policy::names::{FoundNames, NameQuery};
+pub use policy::names::{FindName, FoundNames, NameQuery};
 pub use policy::repository::{GitGuard, GuardScope, RepositoryFacts};
 pub use policy::{CommandConfinement, PathFacts, PermissionQuery, Policy, SessionDirectories, ShellEnvironment};
 pub use rule::{PermissionRule, RuleWarning, ignored_reason};

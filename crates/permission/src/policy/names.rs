@@ -4,6 +4,7 @@
 use super::directory_tracker::DirectoryTracker;
 use super::{Access, PathFacts, PermissionQuery, Policy};
 use crate::shell::flow::ShellField;
+use crate::shell::name_pattern::NamePattern;
 use crate::shell::reading::CommandReading;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,12 +20,32 @@ pub enum NameQuery {
     /// The links below a directory, relative to it. Without an answer where a name below it is not plain: `xargs` would cut it
     /// into others.
     Links { dir: PathBuf },
+    /// What `find`, run in `dir`, may print of the tree at `root`: everything whose name fits all of `names`, and the root.
+    Below { dir: PathBuf, root: String, names: Vec<FindName> },
+}
+
+/// A `-name` or `-iname` of `find`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FindName {
+    pub pattern: String,
+    pub ignores_case: bool,
+}
+
+impl FindName {
+    /// Whether the last component of a path may fit. Which letters are the same in another case is certain for ASCII only.
+    pub fn fits(&self, name: &str) -> bool {
+        if !self.ignores_case {
+            return NamePattern::parse(&self.pattern).matches(name);
+        }
+        let is_certain = name.is_ascii() && self.pattern.is_ascii() && !self.pattern.contains('[');
+        !is_certain || NamePattern::parse(&self.pattern.to_ascii_lowercase()).matches(&name.to_ascii_lowercase())
+    }
 }
 
 impl NameQuery {
     fn dir(&self) -> &Path {
         match self {
-            Self::Pattern { dir, .. } | Self::Tracked { dir } | Self::Links { dir } => dir,
+            Self::Pattern { dir, .. } | Self::Tracked { dir } | Self::Links { dir } | Self::Below { dir, .. } => dir,
         }
     }
 }
@@ -59,7 +80,10 @@ impl PathFacts {
             let Some(names) = names else { continue };
             let literal = match query {
                 NameQuery::Pattern { pattern, .. } if names.is_empty() => Some(literal(pattern)),
-                NameQuery::Pattern { .. } | NameQuery::Tracked { .. } | NameQuery::Links { .. } => None,
+                NameQuery::Pattern { .. }
+                | NameQuery::Tracked { .. }
+                | NameQuery::Links { .. }
+                | NameQuery::Below { .. } => None,
             };
             for name in names.iter().chain(&literal) {
                 let path = query.dir().join(name);

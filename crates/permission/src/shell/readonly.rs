@@ -373,7 +373,7 @@ pub(crate) fn shows_names(program: &str) -> bool {
 }
 
 /// Whether a program shows the content of its operands, and does nothing else with them.
-pub(super) fn shows_content(program: &str) -> bool {
+pub(crate) fn shows_content(program: &str) -> bool {
     PROGRAMS
         .iter()
         .any(|known| known.name == program && matches!(known.operands, Content | PatternThenContent | OneFile))
