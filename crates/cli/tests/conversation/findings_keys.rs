@@ -402,6 +402,16 @@ fn requests_are_answered_with_what_holds() {
     assert_eq!(ask(&mut running, &json!({"subtype": "stop_task", "task_id": "gone"}))["subtype"], "success");
     running.close_stdin();
     running.finish().expect_clean();
+    let by_token = host(&sandbox, &[]).env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "t");
+    let mut running = by_token.spawn();
+    let greeted = ask(&mut running, &json!({"subtype": "initialize"}));
+    let account = &greeted["response"]["account"];
+    assert_eq!(
+        (&account["tokenSource"], &account["apiProvider"]),
+        (&json!("CLAUDE_CODE_OAUTH_TOKEN"), &json!("firstParty"))
+    );
+    running.close_stdin();
+    running.finish().expect_clean();
 }
 
 // [F-B5] `auth status` shows the source of the key and the directories.
