@@ -120,15 +120,15 @@ mod tests {
         HookOrigin::Settings { source, path: None }
     }
 
-    fn list(entries: &[&str]) -> Option<Vec<String>> {
-        Some(entries.iter().map(|entry| (*entry).to_owned()).collect())
+    fn list(entries: &[&str]) -> Vec<String> {
+        entries.iter().map(|entry| (*entry).to_owned()).collect()
     }
 
     // [EXT-24]
     #[test]
     fn a_list_of_addresses_is_a_list_of_all() {
         let user = settings(SettingsSource::User);
-        let limits = |urls: &[&str]| HttpHookLimits { urls: list(urls), ..HttpHookLimits::default() };
+        let limits = |urls: &[&str]| HttpHookLimits { urls: Some(list(urls)), ..HttpHookLimits::default() };
         assert!(HttpHookLimits::default().admits("http://x/", &user));
         assert!(!limits(&[]).admits("http://x/", &user));
         let some = limits(&["https://hooks.example.com/*", "http://127.0.0.1:*/x"]);
@@ -146,14 +146,14 @@ mod tests {
         let http = HttpHandler { url: String::new(), headers, allowed_variables: vec!["TOKEN".into(), "OTHER".into()] };
         let user = settings(SettingsSource::User);
         assert_eq!(HttpHookLimits::default().headers(&http, &user, &env)[0].1, "Bearer tX: y o$");
-        let limits = HttpHookLimits { variables: list(&["OTHER"]), ..HttpHookLimits::default() };
+        let limits = HttpHookLimits { variables: Some(list(&["OTHER"])), ..HttpHookLimits::default() };
         assert_eq!(limits.headers(&http, &user, &env)[0].1, "Bearer  o$");
     }
 
     // [F-A1]
     #[test]
     fn an_untrusted_folder_limits_its_own_hooks_and_gets_no_credential() {
-        let untrusted = UntrustedFolderLimits { urls: list(&["https://a/*"]), hidden: &["TOKEN"] };
+        let untrusted = UntrustedFolderLimits { urls: Some(list(&["https://a/*"])), hidden: &["TOKEN"] };
         let limits = HttpHookLimits { untrusted: Some(untrusted), ..HttpHookLimits::default() };
         let env = Env::default().with([("TOKEN", "t"), ("OTHER", "o")]);
         let headers = [("A".to_owned(), "$TOKEN ${OTHER}".to_owned())].into();

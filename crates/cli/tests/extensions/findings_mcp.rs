@@ -321,9 +321,9 @@ fn declarations_are_told_without_credentials() {
     let (_model, sandbox) = scene([]);
     let local = json!({"command": "true", "args": ["x.js", "--api-key", "hunter22-canary", "--token=tok-canary", "--port", "5"]});
     let remote = |url: &str| json!({"type": "http", "url": url});
-    let named = remote("http://me:pass-canary@127.0.0.1:1/mcp?api_key=query-canary&team=blue");
+    let named = remote("http://me:pass-canary@127.0.0.1:1/mcp?api_key=quer2y-canary&team=blue");
     declare(&sandbox, &json!({"local": local, "named": named, "plain": remote("http://127.0.0.1:1/mcp?team=blue")}));
-    let token = ["kX9", "mP2", "qR7", "vT4", "wB8"].concat();
+    let token = ["kX9", "mP2", "qR7", "vT4", "wB8", "zC3", "nD5", "jF6", "hG1"].concat();
     let told =
         json!({"type": "command", "command": format!("curl -H 'Authorization: Bearer {token}' http://127.0.0.1:1/")});
     sandbox.write_config("settings.json", json!({"hooks": {"Stop": [{"hooks": [told]}]}}).to_string());

@@ -197,10 +197,9 @@ impl<'a> DirectoryTracker<'a> {
 
     /// What the command behind `xargs` looks at when it gets these names.
     fn given_names(&mut self, call: &find::XargsCall<'_>, printed: &PrintedNames) -> Option<ReadFootprint> {
-        let mut names = Vec::new();
-        for query in &printed.queries {
-            names.extend(self.look_up(query.clone())?);
-        }
+        // All are looked up, also when the first is not known yet.
+        let found: Vec<_> = printed.queries.iter().map(|query| self.look_up(query.clone())).collect();
+        let names: Vec<String> = found.into_iter().collect::<Option<Vec<_>>>()?.concat();
         let full = call.with_names(&names, printed.separator)?;
         let mut parts = readonly::looks(&full).and_then(|looks| self.parts(looks))?;
         // In which order they come is not known, so any of them may be the one that is taken for a file.

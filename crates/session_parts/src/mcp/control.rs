@@ -246,7 +246,7 @@ fn shown(config: &ServerConfig) -> Value {
         fields["args"] = json!(permission::masked_arguments(stdio.args.iter().map(String::as_str)));
     }
     if let Some(remote) = config.remote() {
-        fields["url"] = json!(permission::masked_formats(&remote.url));
+        fields["url"] = json!(permission::masked_address(&remote.url));
     }
     value
 }
