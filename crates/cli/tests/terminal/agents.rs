@@ -146,7 +146,8 @@ fn a_waiting_agent_is_moved_to_the_background() {
     let gate = ReplyGate::new();
     let held = gate.clone();
     let server = ModelServer::with_handler(move |request| {
-        let is_main = request.json["tools"].to_string().contains("\"Agent\"");
+        // The agent may start agents as well; its prompt is another one.
+        let is_main = request.all_text().contains("look around");
         match (is_main, request.tool_results().is_empty()) {
             (true, true) => ScriptedReply::tool("Agent", call(false)),
             (true, false) if request.last_user_text().contains("Nothing there.") => {
