@@ -228,8 +228,8 @@ fn a_result_tells_what_is_new_in_it() {
             (row("modelUsage")["inputTokens"].clone(), row("model_usage_since_last_result")["inputTokens"].clone()),
             (json!(all), json!(new))
         );
-        for key in ["canonicalModel", "provider", "costBasis", "thinkingTokens", "cacheCreationEphemeral5mInputTokens"]
-        {
+        let cached = ["cacheCreationEphemeral5mInputTokens", "cacheCreationEphemeral1hInputTokens"];
+        for key in ["canonicalModel", "provider", "costBasis", "thinkingTokens"].into_iter().chain(cached) {
             assert!(row("modelUsage").get(key).is_some(), "{key}");
         }
         for key in ["ttft_ms", "ttft_stream_ms", "time_to_request_ms", "first_content_frame_ms"] {
