@@ -23,13 +23,12 @@ enum PatternToken {
 enum SetMember {
     Range(char, char),
     Class(String),
+    /// `[=s=]`
+    Equivalence,
 }
 
 impl NamePattern {
     pub fn parse(pattern: &str) -> Self {
-        if pattern.contains("[=") {
-            return Self { tokens: vec![PatternToken::Any], is_certain: false };
-        }
         let chars: Vec<char> = pattern.chars().collect();
         let mut tokens = Vec::new();
         let mut at = 0;
@@ -51,6 +50,9 @@ impl NamePattern {
                 },
                 c => PatternToken::Plain(*c),
             });
+        }
+        if tokens.iter().any(PatternToken::has_equivalence) {
+            return Self { tokens: vec![PatternToken::Any], is_certain: false };
         }
         let is_certain = !tokens.iter().any(PatternToken::is_doubtful);
         Self { tokens, is_certain }
@@ -102,9 +104,13 @@ impl PatternToken {
         let Self::Set { negated, members } = self else { return false };
         let is_plain = |member: &SetMember| match member {
             SetMember::Range(first, last) => first == last || (first.is_ascii_digit() && last.is_ascii_digit()),
-            SetMember::Class(_) => false,
+            SetMember::Class(_) | SetMember::Equivalence => false,
         };
         *negated || !members.iter().all(is_plain)
+    }
+
+    fn has_equivalence(&self) -> bool {
+        matches!(self, Self::Set { members, .. } if members.contains(&SetMember::Equivalence))
     }
 
     fn fits(&self, c: char) -> bool {
@@ -124,6 +130,7 @@ impl SetMember {
     fn holds(&self, c: char) -> bool {
         match self {
             Self::Range(first, last) => (*first..=*last).contains(&c),
+            Self::Equivalence => true,
             Self::Class(name) => match name.as_str() {
                 "alpha" => c.is_alphabetic(),
                 "digit" => c.is_ascii_digit(),
@@ -183,12 +190,13 @@ fn bracket(rest: &[char]) -> Option<(PatternToken, usize)> {
     }
 }
 
-/// `[:lower:]`.
+/// `[:lower:]` and `[=s=]`.
 fn named(rest: &[char]) -> Option<(SetMember, usize)> {
-    let ['[', ':', inner @ ..] = rest else { return None };
-    let end = inner.windows(2).position(|pair| pair == [':', ']'])?;
+    let ['[', mark @ (':' | '='), inner @ ..] = rest else { return None };
+    let end = inner.windows(2).position(|pair| pair[0] == *mark && pair[1] == ']')?;
     let name: String = inner[..end].iter().filter(|c| **c != '\\').collect();
-    Some((SetMember::Class(name), end + 4))
+    let member = if *mark == '=' { SetMember::Equivalence } else { SetMember::Class(name) };
+    Some((member, end + 4))
 }
 
 /// One character, perhaps behind a backslash or written `[.s.]`.
@@ -273,6 +281,7 @@ mod tests {
             );
             assert_eq!(NamePattern::parse(pattern).surely_matches("secrets"), surely && pattern != "*.rs", "{pattern}");
         }
+        assert!(!NamePattern::parse("\\[\\[=s=\\]\\]ecrets").is_pattern(), "text, not a bracket");
         assert!(!NamePattern::parse("[[=s=]]ecrets").surely_matches("secrets"));
         assert!(!NamePattern::parse("a[b").is_pattern() && NamePattern::parse("a[[:x:]]").is_pattern());
     }
