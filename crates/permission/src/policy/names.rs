@@ -3,8 +3,8 @@
 
 use super::directory_tracker::DirectoryTracker;
 use super::{Access, PathFacts, PermissionQuery, Policy};
+use crate::shell::find::FindName;
 use crate::shell::flow::ShellField;
-use crate::shell::name_pattern::NamePattern;
 use crate::shell::reading::CommandReading;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,24 +22,6 @@ pub enum NameQuery {
     Links { dir: PathBuf },
     /// What `find`, run in `dir`, may print of the tree at `root`: everything whose name fits all of `names`, and the root.
     Below { dir: PathBuf, root: String, names: Vec<FindName> },
-}
-
-/// A `-name` or `-iname` of `find`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FindName {
-    pub pattern: String,
-    pub ignores_case: bool,
-}
-
-impl FindName {
-    /// Whether the last component of a path may fit. Which letters are the same in another case is certain for ASCII only.
-    pub fn fits(&self, name: &str) -> bool {
-        if !self.ignores_case {
-            return NamePattern::parse(&self.pattern).matches(name);
-        }
-        let is_certain = name.is_ascii() && self.pattern.is_ascii() && !self.pattern.contains('[');
-        !is_certain || NamePattern::parse(&self.pattern.to_ascii_lowercase()).matches(&name.to_ascii_lowercase())
-    }
 }
 
 impl NameQuery {

@@ -1,10 +1,10 @@
 //! `find`, and names handed on by `xargs`: searches that only print, and programs that only count or search in what was
 //! found. Anything else a found name is given to asks.
 
+use super::name_pattern::NamePattern;
 use super::readonly::{ReadAccess, looks as program_looks};
 use super::relaxed::{self, NameSeparator};
 use super::script::ShellWord;
-use crate::policy::names::FindName;
 
 #[rustfmt::skip]
 const TESTS: &[&str] = &[
@@ -71,6 +71,24 @@ fn counted(command: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     }
     let looks = program_looks(command)?;
     Some(looks.into_iter().filter(|look| !matches!(look, ReadAccess::Path(word) if word.text == "{}")).collect())
+}
+
+/// A `-name` or `-iname` of `find`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FindName {
+    pub pattern: String,
+    pub ignores_case: bool,
+}
+
+impl FindName {
+    /// Whether the last component of a path may fit. Which letters are the same in another case is certain for ASCII only.
+    pub fn fits(&self, name: &str) -> bool {
+        if !self.ignores_case {
+            return NamePattern::parse(&self.pattern).matches(name);
+        }
+        let is_certain = name.is_ascii() && self.pattern.is_ascii() && !self.pattern.contains('[');
+        !is_certain || NamePattern::parse(&self.pattern.to_ascii_lowercase()).matches(&name.to_ascii_lowercase())
+    }
 }
 
 /// What a call of `find` prints.
