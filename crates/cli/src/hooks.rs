@@ -220,7 +220,11 @@ impl HandlerRunner for CommandHookRunner {
 
 fn line(entry: &HookEntry) -> String {
     let matcher = entry.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
-    let mut text = format!("[{matcher}] {}: {}", entry.handler.kind.name(), entry.handler.kind.text());
+    let mut text = format!(
+        "[{matcher}] {}: {}",
+        entry.handler.kind.name(),
+        permission::masked_formats(&entry.handler.kind.text())
+    );
     if let Some(condition) = &entry.handler.condition {
         write!(text, " (if {condition})").ok();
     }
@@ -245,7 +249,7 @@ fn describe(entry: &HookEntry) -> Value {
         "event": entry.event.as_str(),
         "matcher": entry.matcher_text,
         "type": entry.handler.kind.name(),
-        "what": entry.handler.kind.text(),
+        "what": permission::masked_formats(&entry.handler.kind.text()),
         "if": entry.handler.condition,
         "timeout": entry.handler.timeout.map(|limit| limit.as_secs_f64()),
         "async": is_async,

@@ -1,7 +1,8 @@
 //! The parts of HTTP handlers that need no network: allowed addresses and header values.
 
-use crate::declaration::HttpHandler;
+use crate::declaration::{HookOrigin, HttpHandler};
 use sys::Env;
+use wire::settings::SettingsSource;
 
 /// The longest response body that is read, in bytes.
 pub const MAX_BODY: usize = 1 << 20;
@@ -13,23 +14,51 @@ pub struct HttpHookLimits {
     pub urls: Option<Vec<String>>,
     /// `httpHookAllowedEnvVars`
     pub variables: Option<Vec<String>>,
+    /// Set while the folder is not trusted.
+    pub untrusted: Option<UntrustedFolderLimits>,
+}
+
+/// Additional limits for the hooks of an untrusted folder. The hooks of others are not affected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UntrustedFolderLimits {
+    /// The folder's own `allowedHttpHookUrls`
+    pub urls: Option<Vec<String>>,
+    /// Variables that are never sent.
+    pub hidden: &'static [&'static str],
 }
 
 impl HttpHookLimits {
-    pub fn admits(&self, url: &str) -> bool {
-        let Some(patterns) = &self.urls else { return true };
+    pub fn admits(&self, url: &str, origin: &HookOrigin) -> bool {
         let url = normal(url);
-        patterns.iter().any(|pattern| wildcard(&normal(pattern), &url))
+        let lists = |patterns: &Vec<String>| patterns.iter().any(|pattern| wildcard(&normal(pattern), &url));
+        let of_folder = self.untrusted.as_ref().filter(|_| is_of_folder(origin));
+        let own_list = of_folder.and_then(|folder| folder.urls.as_ref());
+        self.urls.as_ref().is_none_or(lists) && own_list.is_none_or(lists)
     }
 
     /// Headers with variables replaced by their values; a variable that may not be sent is empty.
-    pub fn headers(&self, http: &HttpHandler, env: &Env) -> Vec<(String, String)> {
+    pub fn headers(&self, http: &HttpHandler, origin: &HookOrigin, env: &Env) -> Vec<(String, String)> {
+        let untrusted = self.untrusted.as_ref().filter(|_| may_be_of_folder(origin));
         let may = |name: &str| {
             let listed = |list: &[String]| list.iter().any(|allowed| allowed == name);
-            listed(&http.allowed_variables) && self.variables.as_deref().is_none_or(listed)
+            let hidden = untrusted.is_some_and(|folder| folder.hidden.contains(&name));
+            listed(&http.allowed_variables) && self.variables.as_deref().is_none_or(listed) && !hidden
         };
         let fill = |(name, value): (&String, &String)| (name.clone(), interpolate(value, &may, env));
         http.headers.iter().map(fill).collect()
+    }
+}
+
+fn is_of_folder(origin: &HookOrigin) -> bool {
+    matches!(origin, HookOrigin::Settings { source: SettingsSource::Project, .. })
+}
+
+/// Skills, agents and plugins may have come with the folder.
+fn may_be_of_folder(origin: &HookOrigin) -> bool {
+    match origin {
+        HookOrigin::Settings { .. } => is_of_folder(origin),
+        HookOrigin::Skill { .. } | HookOrigin::Agent { .. } | HookOrigin::Plugin { .. } => true,
+        HookOrigin::Host => false,
     }
 }
 
@@ -87,16 +116,26 @@ fn interpolate(text: &str, may: &impl Fn(&str) -> bool, env: &Env) -> String {
 mod tests {
     use super::*;
 
+    fn settings(source: SettingsSource) -> HookOrigin {
+        HookOrigin::Settings { source, path: None }
+    }
+
+    fn list(entries: &[&str]) -> Vec<String> {
+        entries.iter().map(|entry| (*entry).to_owned()).collect()
+    }
+
     // [EXT-24]
     #[test]
     fn a_list_of_addresses_is_a_list_of_all() {
-        let limits =
-            |urls: &[&str]| HttpHookLimits { urls: Some(urls.iter().map(|u| (*u).into()).collect()), variables: None };
-        assert!(HttpHookLimits::default().admits("http://x/"));
-        assert!(!limits(&[]).admits("http://x/"));
+        let user = settings(SettingsSource::User);
+        let limits = |urls: &[&str]| HttpHookLimits { urls: Some(list(urls)), ..HttpHookLimits::default() };
+        assert!(HttpHookLimits::default().admits("http://x/", &user));
+        assert!(!limits(&[]).admits("http://x/", &user));
         let some = limits(&["https://hooks.example.com/*", "http://127.0.0.1:*/x"]);
-        assert!(some.admits("https://HOOKS.example.com./a/b") && some.admits("http://127.0.0.1:80/x"));
-        assert!(!some.admits("https://hooks.example.com.evil/a") && !some.admits("http://127.0.0.1:80/xy"));
+        assert!(some.admits("https://HOOKS.example.com./a/b", &user) && some.admits("http://127.0.0.1:80/x", &user));
+        assert!(
+            !some.admits("https://hooks.example.com.evil/a", &user) && !some.admits("http://127.0.0.1:80/xy", &user)
+        );
     }
 
     // [EXT-25]
@@ -105,8 +144,31 @@ mod tests {
         let env = Env::default().with([("TOKEN", "t\r\nX: y"), ("OTHER", "o")]);
         let headers = [("A".to_owned(), "Bearer $TOKEN ${OTHER}$".to_owned())].into();
         let http = HttpHandler { url: String::new(), headers, allowed_variables: vec!["TOKEN".into(), "OTHER".into()] };
-        assert_eq!(HttpHookLimits::default().headers(&http, &env)[0].1, "Bearer tX: y o$");
-        let limits = HttpHookLimits { variables: Some(vec!["OTHER".into()]), ..HttpHookLimits::default() };
-        assert_eq!(limits.headers(&http, &env)[0].1, "Bearer  o$");
+        let user = settings(SettingsSource::User);
+        assert_eq!(HttpHookLimits::default().headers(&http, &user, &env)[0].1, "Bearer tX: y o$");
+        let limits = HttpHookLimits { variables: Some(list(&["OTHER"])), ..HttpHookLimits::default() };
+        assert_eq!(limits.headers(&http, &user, &env)[0].1, "Bearer  o$");
+    }
+
+    // [F-A1]
+    #[test]
+    fn an_untrusted_folder_limits_its_own_hooks_and_gets_no_credential() {
+        let untrusted = UntrustedFolderLimits { urls: Some(list(&["https://a/*"])), hidden: &["TOKEN"] };
+        let limits = HttpHookLimits { untrusted: Some(untrusted), ..HttpHookLimits::default() };
+        let env = Env::default().with([("TOKEN", "t"), ("OTHER", "o")]);
+        let headers = [("A".to_owned(), "$TOKEN ${OTHER}".to_owned())].into();
+        let http = HttpHandler { url: String::new(), headers, allowed_variables: vec!["TOKEN".into(), "OTHER".into()] };
+        let skill = HookOrigin::Skill { name: "s".into() };
+        for (origin, admitted, sent) in [
+            (settings(SettingsSource::User), true, "t o"),
+            (settings(SettingsSource::Local), true, "t o"),
+            (HookOrigin::Host, true, "t o"),
+            (settings(SettingsSource::Project), false, " o"),
+            (skill, true, " o"),
+        ] {
+            assert_eq!(limits.admits("https://b/", &origin), admitted, "{origin:?}");
+            assert!(limits.admits("https://a/x", &origin), "{origin:?}");
+            assert_eq!(limits.headers(&http, &origin, &env)[0].1, sent, "{origin:?}");
+        }
     }
 }

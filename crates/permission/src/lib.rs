@@ -24,7 +24,7 @@ pub use access::Access;
 pub use decision::{DecisionReason, PermissionDecision, PermissionRefusal, RequestedAction};
 pub use domain::matches as host_matches;
 pub use exclusion::is_excluded;
-pub use mask::{KnownSecret, Mask, masked_arguments, masked_formats, masked_line};
+pub use mask::{KnownSecret, Mask, masked_address, masked_arguments, masked_formats, masked_line};
 pub use path::normalise;
 pub use policy::explain::{DecisionExplanation, ExplainedPart};
 pub use policy::names::{FoundNames, NameQuery};
@@ -33,5 +33,6 @@ pub use policy::{CommandConfinement, PathFacts, PermissionQuery, Policy, Session
 pub use rule::{PermissionRule, RuleWarning, ignored_reason};
 pub use sensitive::{SECRET_PLACES, SecretPlaces};
 pub use sensitive::{is_protected, is_secret};
+pub use shell::find::FindName;
 pub use suggest::RuleSuggestion;
 pub use wire::deceptive::escape_invisible;

@@ -15,7 +15,7 @@ mod stream;
 mod structure;
 mod table;
 
-pub use arguments::{masked_arguments, masked_formats, masked_line};
+pub use arguments::{masked_address, masked_arguments, masked_formats, masked_line};
 use matcher::SecretMatcher;
 use serde_json::Value;
 use serde_json::value::RawValue;

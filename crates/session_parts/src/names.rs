@@ -1,7 +1,7 @@
 //! Finds the names that the shell puts in the place of patterns, and those that `git ls-files` prints, before a command runs.
 
 use permission::reads::{is_plain_name, name_fits, plain_name};
-use permission::{FoundNames, NameQuery};
+use permission::{FindName, FoundNames, NameQuery};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ pub(crate) fn find_names(queries: Vec<NameQuery>) -> FoundNames {
             NameQuery::Pattern { dir, pattern } => search.matches(dir, pattern),
             NameQuery::Tracked { dir } => search.tracked(dir),
             NameQuery::Links { dir } => search.links(dir),
+            NameQuery::Below { dir, root, names } => search.below(dir, root, names),
         };
         found.insert(query, names);
     }
@@ -69,10 +70,12 @@ impl NameSearch {
     fn matches(&mut self, dir: &Path, pattern: &str) -> Option<Vec<String>> {
         let absolute = pattern.starts_with('/');
         let mut found = vec![if absolute { "/".to_owned() } else { String::new() }];
-        for part in pattern.split('/').filter(|part| !part.is_empty()) {
+        let mut parts = pattern.split('/').filter(|part| !part.is_empty()).peekable();
+        while let Some(part) = parts.next() {
             let mut next = Vec::new();
             for before in found {
                 match plain_name(part) {
+                    None if part == "**" => self.descend(dir, &before, parts.peek().is_none(), &mut next)?,
                     Some(name) => next.push(joined(&before, &name)),
                     None => self
                         .entries_of(&dir.join(&before), part)?
@@ -83,6 +86,8 @@ impl NameSearch {
             self.names.checked_sub(next.len())?;
             found = next;
         }
+        found.sort();
+        found.dedup();
         found.retain(|name| dir.join(name).symlink_metadata().is_ok());
         if pattern.ends_with('/') {
             found.retain(|name| dir.join(name).is_dir());
@@ -91,6 +96,55 @@ impl NameSearch {
             }
         }
         self.names -= found.len().min(self.names);
+        Some(found)
+    }
+
+    /// What `**` may stand for behind `before`. Whether it is any number of folders or one name depends on the options of
+    /// the shell, so both count. Links are named and not followed.
+    fn descend(&mut self, dir: &Path, before: &str, is_last: bool, found: &mut Vec<String>) -> Option<()> {
+        let deadline = Instant::now() + MAX_TIME;
+        found.push(before.to_owned());
+        let mut pending = vec![before.to_owned()];
+        while let Some(folder) = pending.pop() {
+            if Instant::now() > deadline || found.len() > MAX_NAMES {
+                return None;
+            }
+            for name in self.entries_of(&dir.join(&folder), "*")? {
+                let name = joined(&folder, &name);
+                let path = dir.join(&name);
+                if path.is_dir() && !path.is_symlink() {
+                    pending.push(name.clone());
+                }
+                if is_last || path.is_dir() {
+                    found.push(name);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Everything below `root` whose name fits, spelled as `find` spells it. The root itself always counts.
+    fn below(&mut self, dir: &Path, root: &str, names: &[FindName]) -> Option<Vec<String>> {
+        let mut found = vec![root.to_owned()];
+        let deadline = Instant::now() + MAX_TIME;
+        let mut pending = vec![root.to_owned()];
+        while let Some(folder) = pending.pop() {
+            for entry in std::fs::read_dir(dir.join(&folder)).into_iter().flatten().flatten() {
+                self.tree_entries = self.tree_entries.checked_sub(1)?;
+                if self.tree_entries.is_multiple_of(1024) && Instant::now() > deadline {
+                    return None;
+                }
+                let name = entry.file_name().into_string().ok()?;
+                let path = joined(&folder, &name);
+                if names.iter().all(|wanted| wanted.fits(&name)) {
+                    self.names = self.names.checked_sub(1)?;
+                    found.push(path.clone());
+                }
+                if entry.file_type().ok()?.is_dir() {
+                    pending.push(path);
+                }
+            }
+        }
         Some(found)
     }
 
@@ -146,7 +200,42 @@ mod tests {
         assert_eq!(expand(dir, "*.txt"), Vec::<String>::new());
         assert_eq!(expand(dir, "\\-*"), ["-o"]);
         assert_eq!(expand(dir, "\\*"), Vec::<String>::new());
+        assert_eq!(expand(dir, "**/*.rs"), ["a.rs", "b.rs", "src/deep/y.rs", "src/x.rs"]);
+        assert_eq!(expand(dir, "src/**"), ["src", "src/deep", "src/deep/y.rs", "src/x.rs"]);
+        assert_eq!(expand(dir, "**/deep/*"), ["src/deep/y.rs"]);
+        assert_eq!(expand(dir, "\\*\\*/x.rs"), Vec::<String>::new());
         let absolute = format!("{}/*.rs", dir.display());
         assert_eq!(expand(dir, &absolute).len(), 2);
+    }
+
+    // [F-A11]
+    #[test]
+    fn names_are_found_as_find_prints_them() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path();
+        for file in ["a.rs", ".hidden.rs", "README.MD", "src/x.rs", "src/deep/y.rs", "src/\u{212a}.md"] {
+            std::fs::create_dir_all(dir.join(file).parent().unwrap()).unwrap();
+            std::fs::write(dir.join(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink("deep", dir.join("src/link")).unwrap();
+        let found = |root: &str, names: &[FindName]| {
+            let query = NameQuery::Below { dir: dir.to_path_buf(), root: root.into(), names: names.to_vec() };
+            let mut names = find_names(vec![query]).into_values().next().unwrap().unwrap();
+            names.sort();
+            names
+        };
+        let name = |pattern: &str, ignores_case| FindName { pattern: pattern.into(), ignores_case };
+        assert_eq!(
+            found(".", &[name("*.rs", false)]),
+            [".", "./.hidden.rs", "./a.rs", "./src/deep/y.rs", "./src/x.rs"]
+        );
+        assert_eq!(found("src/", &[name("[xy].*", false), name("*.rs", false)]), ["src/", "src/deep/y.rs", "src/x.rs"]);
+        assert_eq!(
+            found(".", &[name("read*.md", true)]),
+            [".", "./README.MD", "./src/\u{212a}.md"],
+            "letters fold oddly"
+        );
+        assert_eq!(found("src/link", &[]), ["src/link", "src/link/y.rs"]);
+        assert_eq!(found("nosuch", &[]), ["nosuch"]);
     }
 }

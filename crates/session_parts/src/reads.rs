@@ -208,7 +208,7 @@ fn entries(root: &Path, walk: &TreeWalk, filter: &TreeFilter) -> Option<ignore::
     let excluded = filter.exclude_dir.clone();
     builder.filter_entry(move |entry| {
         let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
-        entry.depth() == 0 || !is_dir || !any(&excluded, &entry.file_name().to_string_lossy())
+        entry.depth() == 0 || !is_dir || !surely(&excluded, &entry.file_name().to_string_lossy())
     });
     Some(builder.build())
 }
@@ -243,8 +243,8 @@ impl TreeFilter {
         let name = entry.file_name().to_string_lossy();
         let fits = self.include.is_empty() || any(&self.include, &name);
         let whole = || self.shown.join(entry.path().strip_prefix(&self.root).unwrap_or(entry.path()));
-        let left_out = || !self.exclude_path.is_empty() && any(&self.exclude_path, &whole().to_string_lossy());
-        fits && !any(&self.exclude, &name) && !left_out() && self.is_included(entry.path())
+        let left_out = || !self.exclude_path.is_empty() && surely(&self.exclude_path, &whole().to_string_lossy());
+        fits && !surely(&self.exclude, &name) && !left_out() && self.is_included(entry.path())
     }
 }
 
@@ -258,4 +258,9 @@ impl TreeFilter {
 
 fn any(patterns: &[NamePattern], name: &str) -> bool {
     patterns.iter().any(|pattern| pattern.matches(name))
+}
+
+/// What is left out must be left out by every program.
+fn surely(patterns: &[NamePattern], name: &str) -> bool {
+    patterns.iter().any(|pattern| pattern.surely_matches(name))
 }

@@ -123,7 +123,7 @@ impl BashCall {
             return Ok(self.start_in_background(cx, running, limit).await);
         }
         let timeout = foreground_timeout(env, self.timeout_ms);
-        let place_in_front = cx.state.tasks.foreground.enter(&cx.id);
+        let place_in_front = cx.state.tasks.foreground.enter(&cx.id, cx.state.facts.agent_id.as_deref());
         let pause = tokio::select! {
             biased;
             pause = running.wait_until(&cx.cancel, Instant::now() + timeout) => pause?,

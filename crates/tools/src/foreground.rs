@@ -6,7 +6,13 @@ use std::sync::Arc;
 use sys::sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-type WaitingCalls = Mutex<BTreeMap<String, CancellationToken>>;
+type WaitingCalls = Mutex<BTreeMap<String, WaitingCall>>;
+
+#[derive(Debug)]
+struct WaitingCall {
+    release_token: CancellationToken,
+    is_of_agent: bool,
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct ForegroundCalls(Arc<WaitingCalls>);
@@ -19,24 +25,28 @@ pub struct ForegroundCall {
     release_token: CancellationToken,
 }
 
-fn lock(waiting: &WaitingCalls) -> MutexGuard<'_, BTreeMap<String, CancellationToken>> {
+fn lock(waiting: &WaitingCalls) -> MutexGuard<'_, BTreeMap<String, WaitingCall>> {
     waiting.lock()
 }
 
 impl ForegroundCalls {
-    /// Registers the call `id`; from now on it can be released.
-    pub fn enter(&self, id: &str) -> ForegroundCall {
-        let requested = CancellationToken::new();
-        lock(&self.0).insert(id.to_owned(), requested.clone());
-        ForegroundCall { waiting: Arc::clone(&self.0), id: id.to_owned(), release_token: requested }
+    /// Registers the call `id` of the main thread or of the agent `agent`; from now on it can be released.
+    pub fn enter(&self, id: &str, agent: Option<&str>) -> ForegroundCall {
+        let release_token = CancellationToken::new();
+        let call = WaitingCall { release_token: release_token.clone(), is_of_agent: agent.is_some() };
+        lock(&self.0).insert(id.to_owned(), call);
+        ForegroundCall { waiting: Arc::clone(&self.0), id: id.to_owned(), release_token }
     }
 
-    /// Releases one call, or all with `None`; returns false when there was none.
+    /// Releases one call, or with `None` all of the main thread, or those of agents when there are no others: an agent that
+    /// moves takes its calls along. Returns false when there was none.
     pub fn release(&self, only: Option<&str>) -> bool {
+        let calls = lock(&self.0);
+        let has_main = calls.values().any(|call| !call.is_of_agent);
         let mut any = false;
-        for (id, requested) in lock(&self.0).iter() {
-            if only.is_none_or(|only| only == id) {
-                requested.cancel();
+        for (id, call) in calls.iter() {
+            if only.map_or(!(has_main && call.is_of_agent), |only| only == id) {
+                call.release_token.cancel();
                 any = true;
             }
         }
@@ -65,11 +75,16 @@ mod tests {
     async fn only_what_is_waited_for_can_be_let_go() {
         let foreground = ForegroundCalls::default();
         assert!(!foreground.release(None));
-        let (a, b) = (foreground.enter("a"), foreground.enter("b"));
+        let (a, b) = (foreground.enter("a", None), foreground.enter("b", None));
         assert!(!foreground.release(Some("c")) && foreground.release(Some("a")));
         a.released().await;
         assert!(!b.release_token.is_cancelled());
+        let inner = foreground.enter("inner", Some("agent"));
+        assert!(foreground.release(None));
+        assert!(b.release_token.is_cancelled() && !inner.release_token.is_cancelled());
         drop((a, b));
+        assert!(foreground.release(None) && inner.release_token.is_cancelled());
+        drop(inner);
         assert!(!foreground.release(None));
     }
 }

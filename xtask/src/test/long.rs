@@ -23,11 +23,13 @@ struct LongForm {
 }
 
 const FORMS: &[LongForm] = &[
-    LongForm::sampled("reads", "gimlet-cli", "generators::random_reads", 5_000),
+    LongForm::sampled("reads", "gimlet-cli", "generators::random_reads", 10_000),
     LongForm::sampled("writes", "gimlet-cli", "generators::random_options", 5_000),
     LongForm::sampled("removals", "gimlet-cli", "generators::random_removals", 5_000),
     LongForm::sampled("wrappers", "gimlet-permission", "wrappers::no_wrapper_starts", 5_000),
     LongForm::sampled("flag order", "gimlet-permission", "wrappers::the_order_of_flags", 5_000),
+    // Each sample is a command in four folders, judged with and without rules.
+    LongForm::sampled("silent forms", "gimlet-cli", "silent_forms::random_silent", 3_000),
     LongForm { name: "soak", package: "gimlet-cli", test: "soak::", samples: 2_000, piece: 2_000, release: true },
 ];
 

@@ -80,6 +80,13 @@ fn a_refused_prompt_is_summarised_and_the_turn_goes_on() {
     assert_eq!(boundary["compact_metadata"]["trigger"], "auto");
     assert!(boundary["compact_metadata"]["pre_tokens"].as_u64().unwrap() > 0);
     assert!(boundary["logical_parent_uuid"].is_string());
+    // [F-B5] What is kept besides the summary.
+    let (kept, segment) =
+        (&boundary["compact_metadata"]["preserved_messages"], &boundary["compact_metadata"]["preserved_segment"]);
+    assert_eq!(kept["uuids"], kept["all_uuids"], "{boundary}");
+    assert_eq!(kept["anchor_uuid"], segment["anchor_uuid"], "{boundary}");
+    assert_eq!(segment["head_uuid"], kept["uuids"][0], "{boundary}");
+    assert_eq!(segment["tail_uuid"], *kept["uuids"].as_array().unwrap().last().unwrap(), "{boundary}");
     assert_eq!(second[4]["isSynthetic"], true);
     let requests = server.requests();
     assert!(is_summary_request(&requests[2]));

@@ -228,8 +228,8 @@ fn a_result_tells_what_is_new_in_it() {
             (row("modelUsage")["inputTokens"].clone(), row("model_usage_since_last_result")["inputTokens"].clone()),
             (json!(all), json!(new))
         );
-        for key in ["canonicalModel", "provider", "costBasis", "thinkingTokens", "cacheCreationEphemeral5mInputTokens"]
-        {
+        let cached = ["cacheCreationEphemeral5mInputTokens", "cacheCreationEphemeral1hInputTokens"];
+        for key in ["canonicalModel", "provider", "costBasis", "thinkingTokens"].into_iter().chain(cached) {
             assert!(row("modelUsage").get(key).is_some(), "{key}");
         }
         for key in ["ttft_ms", "ttft_stream_ms", "time_to_request_ms", "first_content_frame_ms"] {
@@ -400,6 +400,16 @@ fn requests_are_answered_with_what_holds() {
     let said = ask(&mut running, &json!({"subtype": "set_model", "model": "default"}));
     assert_eq!(said["response"]["model"], "claude-sonnet-5-5", "{said}");
     assert_eq!(ask(&mut running, &json!({"subtype": "stop_task", "task_id": "gone"}))["subtype"], "success");
+    running.close_stdin();
+    running.finish().expect_clean();
+    let by_token = host(&sandbox, &[]).env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "t");
+    let mut running = by_token.spawn();
+    let greeted = ask(&mut running, &json!({"subtype": "initialize"}));
+    let account = &greeted["response"]["account"];
+    assert_eq!(
+        (&account["tokenSource"], &account["apiProvider"]),
+        (&json!("CLAUDE_CODE_OAUTH_TOKEN"), &json!("firstParty"))
+    );
     running.close_stdin();
     running.finish().expect_clean();
 }

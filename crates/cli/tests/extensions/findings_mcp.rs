@@ -315,6 +315,39 @@ fn changes_are_subscribed_to_in_the_newest_revision() {
     });
 }
 
+// [F-A9] [SDK-82] What is told about declared servers and hooks contains no credential.
+#[test]
+fn declarations_are_told_without_credentials() {
+    let (_model, sandbox) = scene([]);
+    let local = json!({"command": "true", "args": ["x.js", "--api-key", "hunter22-canary", "--token=tok-canary", "--port", "5"]});
+    let remote = |url: &str| json!({"type": "http", "url": url});
+    let named = remote("http://me:pass-canary@127.0.0.1:1/mcp?api_key=quer2y-canary&team=blue");
+    declare(&sandbox, &json!({"local": local, "named": named, "plain": remote("http://127.0.0.1:1/mcp?team=blue")}));
+    let token = ["kX9", "mP2", "qR7", "vT4", "wB8", "zC3", "nD5", "jF6", "hG1"].concat();
+    let told =
+        json!({"type": "command", "command": format!("curl -H 'Authorization: Bearer {token}' http://127.0.0.1:1/")});
+    sandbox.write_config("settings.json", json!({"hooks": {"Stop": [{"hooks": [told]}]}}).to_string());
+    let mut host = host(&sandbox, &[]).spawn();
+    control(&mut host, &json!({"subtype": "initialize"}));
+    let status = control(&mut host, &json!({"subtype": "mcp_status"}));
+    let hooks = control(&mut host, &json!({"subtype": "get_hooks_listing"})).to_string();
+    host.close_stdin();
+    host.finish();
+    assert!(!status.to_string().contains("canary"), "{status}");
+    let listed = sandbox.gimlet(&["hooks", "list"]).run().expect_code(0).stdout;
+    for shown in [&hooks, &listed] {
+        assert!(shown.contains("curl -H") && shown.contains("http://127.0.0.1:1/"), "{shown}");
+        assert!(!shown.contains(&token), "{shown}");
+    }
+    let config = |name: &str| {
+        status["mcpServers"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap()["config"].clone()
+    };
+    assert_eq!(config("local")["args"][1], "--api-key");
+    assert_eq!(config("local")["args"][5], "5");
+    assert_eq!(config("plain")["url"], "http://127.0.0.1:1/mcp?team=blue");
+    assert!(config("named")["url"].as_str().unwrap().ends_with("&team=blue"), "{status}");
+}
+
 // [F-A9] What a server prints on standard error is shown, stored and logged without its credentials.
 #[test]
 fn the_last_words_of_a_server_are_masked() {

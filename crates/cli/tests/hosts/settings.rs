@@ -85,6 +85,8 @@ fn a_stored_key_is_used_and_forgotten() {
     let status = auth(&["status", "--json"]).run().expect_clean().json();
     assert_eq!((&status["loggedIn"], &status["authMethod"]), (&json!(true), &json!("api_key")));
     assert!(status["expiresAt"].is_u64());
+    // [F-B5]
+    assert_eq!(status["loginExpiresAt"], status["expiresAt"]);
     drop(sandbox.gimlet(&["-p", "hi"]).env_remove("ANTHROPIC_API_KEY").run().expect_clean());
     drop(auth(&["logout"]).run().expect_clean());
     drop(auth(&["status"]).run().expect_code(1));

@@ -116,6 +116,8 @@ fn a_denied_file_is_not_read_through_patterns_searches_or_variables() {
         "cat ['s']ecrets/k",
         "cat [\\s]ecrets/k",
         "cat [[=s=]]ecrets/k",
+        "cat [[=d=]][[:lower:]]*/k",
+        "grep -r --exclude-dir=[[=x=]]* DENIED .",
         "cat [[.s.]]ecrets/k",
         "cat [![:digit:]]ecrets/k",
         "cat [^[:digit:]]*/k",

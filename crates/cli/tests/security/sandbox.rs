@@ -567,6 +567,10 @@ fn sandboxed_commands_need_no_leave_and_report_what_was_blocked() {
         assert!(second.contains("dangerouslyDisableSandbox"), "{second}");
         assert!(!sandbox.home().join("escaped").exists());
         assert!(sandbox.project().join("made/f").exists());
+        // [F-B5]
+        let lines = sandbox.transcript();
+        let of_calls: Vec<_> = lines.iter().filter(|line| line.get("toolUseResult").is_some()).collect();
+        assert!(of_calls.len() == 2 && of_calls.iter().all(|line| line["sandboxed"] == true), "{of_calls:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use crate::common::{EXE, of_kind, on_terminal, print};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 use testkit::{ModelServer, Sandbox, ScriptedReply};
 
@@ -88,6 +88,49 @@ fn an_untrusted_folder_switches_off_no_hooks_of_the_user() {
     drop(trust(&sandbox, &["--yes"]).expect_code(0));
     drop(sandbox.gimlet(&["-p", "hi"]).run().expect_code(0));
     assert!(!ran("users") && !ran("folders"), "after trust the setting counts");
+}
+
+// [F-A1] [EXT-24] An untrusted folder neither blocks the user's HTTP hooks nor widens what they may reach, and its own
+// hooks get no credential of gimlet. Its list limits its own hooks.
+#[test]
+fn http_hooks_of_the_user_are_not_the_folders_business() {
+    let receiver = ModelServer::script([]);
+    for path in ["/user", "/folder"] {
+        receiver.route(path, ScriptedReply::status(200).json(&json!({})));
+    }
+    let server = fine();
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let url = |path: &str| format!("{}/{path}", receiver.url());
+    let hook = |path: &str| {
+        json!({"type": "http", "url": url(path), "headers": {"X-Sent": "<$ANTHROPIC_API_KEY$OTHER>"},
+               "allowedEnvVars": ["ANTHROPIC_API_KEY", "OTHER"]})
+    };
+    let on_stop = |path: &str| json!({"Stop": [{"hooks": [hook(path)]}]});
+    let called = |user: Value, folder: Value| {
+        let settings = |hooks: &str, more: &Value| {
+            let mut all = json!({"hooks": on_stop(hooks)});
+            all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            all.to_string()
+        };
+        sandbox.write_config("settings.json", settings("user", &user));
+        sandbox.write(".claude/settings.json", settings("folder", &folder));
+        let before = receiver.all_requests().len();
+        drop(sandbox.gimlet(&["-p", "hi"]).env("OTHER", "o").run().expect_code(0));
+        let sent = |request: &testkit::CapturedRequest| {
+            let path = request.path.rsplit('/').next().unwrap_or_default().to_owned();
+            format!("{path} {}", request.header("x-sent").unwrap_or_default())
+        };
+        let mut all: Vec<String> = receiver.all_requests()[before..].iter().map(sent).collect();
+        all.sort();
+        all
+    };
+    let (users, folders) = ("user <test-keyo>", "folder <o>");
+    assert_eq!(called(json!({}), json!({})), [folders, users], "the folder's hook runs, without the key");
+    assert_eq!(called(json!({}), json!({"allowedHttpHookUrls": []})), [users]);
+    let mine = json!({"allowedHttpHookUrls": [url("user")]});
+    assert_eq!(called(mine.clone(), json!({"allowedHttpHookUrls": ["*"]})), [users]);
+    drop(trust(&sandbox, &["--yes"]).expect_code(0));
+    assert_eq!(called(mine, json!({"allowedHttpHookUrls": ["*"]})).len(), 2, "after trust the list counts");
 }
 
 // SC-D02 SC-D08 [CLI-83]

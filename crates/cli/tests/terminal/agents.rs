@@ -139,3 +139,34 @@ fn an_agent_in_the_background_has_a_row_below_the_prompt() {
     gate.open_all();
     terminal.wait_gone("◦ general-purpose");
 }
+
+// [F-B5] [EXT-250] Ctrl+B: an agent that is waited for goes on in the background, and reports when it has ended.
+#[test]
+fn a_waiting_agent_is_moved_to_the_background() {
+    let gate = ReplyGate::new();
+    let held = gate.clone();
+    let server = ModelServer::with_handler(move |request| {
+        // The agent may start agents as well; its prompt is another one.
+        let is_main = request.all_text().contains("look around");
+        match (is_main, request.tool_results().is_empty()) {
+            (true, true) => ScriptedReply::tool("Agent", call(false)),
+            (true, false) if request.last_user_text().contains("Nothing there.") => {
+                ScriptedReply::text("It has ended.")
+            }
+            (true, false) => ScriptedReply::text("It looks around."),
+            (false, true) => ScriptedReply::tool("Glob", json!({"pattern": "*.txt"})),
+            (false, false) => ScriptedReply::text("Nothing there.").gate(&held),
+        }
+    });
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = go(&sandbox);
+    terminal.wait_for("⎿ 1 tool use");
+    terminal.send("\x02");
+    terminal.wait_for("● It looks around.");
+    terminal.wait_for("◦ general-purpose: Look around");
+    gate.open_all();
+    terminal.wait_for("● It has ended.");
+    terminal.wait_gone("◦ general-purpose");
+    let told = server.requests().iter().flat_map(testkit::CapturedRequest::tool_results).last().unwrap().to_string();
+    assert!(told.contains("The user moved the agent to the background"), "{told}");
+}

@@ -15,6 +15,7 @@ use session_parts::host::AgentOutput;
 use session_parts::tasks;
 use session_parts::worktree::KeptWorktree;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use store::agents::{AgentOutcome as Stored, Sidecar};
 use tools::tasks::{AgentTask, SessionTasks, TaskEnd, TaskRecord, TaskStatus};
 use wire::sdk::{SdkMessage, SystemBody, TaskNotification, TaskPatch, TaskStarted, TaskUsage};
@@ -28,6 +29,8 @@ pub(super) struct AgentRun {
     pub(super) spec: AgentSpec,
     pub(super) sidecar: Sidecar,
     pub(super) slot: AgentSlot,
+    /// It runs in the background, from its start or since a person moved it there.
+    pub(super) in_background: Arc<AtomicBool>,
 }
 
 /// Whether the conversation is new; a resumed one already contains the output of its start hooks.
@@ -69,7 +72,8 @@ impl AgentRun {
         sidecar: Sidecar,
         slot: AgentSlot,
     ) -> Self {
-        Self { agents, session: child.session, output: child.output, spec, sidecar, slot }
+        let in_background = Arc::new(AtomicBool::new(spec.background));
+        Self { agents, session: child.session, output: child.output, spec, sidecar, slot, in_background }
     }
 
     /// Announces the agent to the host and runs its start hooks. Called before any other message of the agent.
@@ -146,7 +150,7 @@ impl AgentRun {
             models: self.session.io.output.ledger.models_used(),
             worktree,
         };
-        self.agents.count_end(&self.spec.id, finished.status, self.spec.background);
+        self.agents.count_end(&self.spec.id, finished.status, self.is_in_background());
         self.record_end(&finished).await;
         self.send_end(&finished).await;
         let Self { slot, .. } = *self;
@@ -212,8 +216,12 @@ impl AgentRun {
         }
     }
 
+    fn is_in_background(&self) -> bool {
+        self.in_background.load(Ordering::Relaxed)
+    }
+
     async fn record_end(&mut self, finished: &AgentResult) {
-        let mut sidecar = self.sidecar.clone();
+        let mut sidecar = Sidecar { is_backgrounded: self.is_in_background(), ..self.sidecar.clone() };
         sidecar.status = Some(match finished.status {
             TaskStatus::Completed | TaskStatus::Running => Stored::Completed,
             TaskStatus::Failed => Stored::Failed,
@@ -229,7 +237,7 @@ impl AgentRun {
 
     async fn send_end(&self, finished: &AgentResult) {
         let host = &self.agents.template().host.clone();
-        if let Some(said) = self.output.take_last_words().filter(|_| self.spec.background) {
+        if let Some(said) = self.output.take_last_words().filter(|_| self.is_in_background()) {
             host.send(SdkMessage::Assistant(said)).await;
         }
         let (task_id, run_id) = (self.spec.id.clone(), Some(self.output.run_id().to_owned()));

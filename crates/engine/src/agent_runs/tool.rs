@@ -2,8 +2,8 @@
 
 use super::build::{self, AgentPurpose, AgentSpec};
 use super::report;
-use super::run::{self, AgentRun, FirstRun};
-use crate::agents::{AgentEntry, AgentRefusal, AgentSpawner, DEFAULT_TYPE, SlotCheck, builtin};
+use super::run::{self, AgentResult, AgentRun, FirstRun};
+use crate::agents::{AgentEntry, AgentRefusal, AgentSpawner, AgentTable, DEFAULT_TYPE, SlotCheck, builtin};
 use crate::tool_facts;
 use crate::view::SessionView;
 use config::agents::{AgentDefinition, AgentIsolation};
@@ -17,6 +17,7 @@ use session_parts::worktree::{Worktree, WorktreeHolder, WorktreeName, WorktreeRe
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use store::agents::Sidecar;
 use tokio_util::sync::CancellationToken;
 use tools::input::ToolInput;
@@ -205,11 +206,16 @@ impl AgentCall {
             return Err("Budget limit reached: no further agent is started.".into());
         }
         let background = self.is_background(&definition);
-        let scope = if background { spawner.scope.child_token() } else { cx.cancel.child_token() };
+        let scope = spawner.scope.child_token();
         let spec = self.build_spec(&cx, &view, definition, background).await?;
         let sidecar = sidecar_of(&spec);
-        let candidate =
-            AgentCandidate { spec, sidecar, scope: scope.clone(), slot_check: SlotCheck::Needed, restored: None };
+        let candidate = AgentCandidate {
+            spec,
+            sidecar,
+            scope: scope.clone(),
+            slot_check: SlotCheck::Needed,
+            restored: None,
+        };
         let running = admit(spawner, view, candidate);
         let mut running = match running {
             AdmissionResult::Running(running) => running,
@@ -228,8 +234,12 @@ impl AgentCall {
             *stats.by_type.entry(running.spec.definition.name.clone()).or_default() += 1;
         });
         run::write_sidecar(&spawner.agents, &running.spec.id, running.sidecar.clone()).await;
-        running.announce(&self.prompt, FirstRun::Yes).await;
-        if background { Ok(self.detach(running, &scope, &cx).await) } else { Ok(self.wait(running).await) }
+        if background {
+            running.announce(&self.prompt, FirstRun::Yes).await;
+            return Ok(self.detach(running, &scope, &cx).await);
+        }
+        following(&cx.cancel, &scope, running.announce(&self.prompt, FirstRun::Yes)).await;
+        Ok(self.wait(running, &scope, &cx).await)
     }
 
     /// The agent's first prompt. For a fork it explains that it is one.
@@ -318,11 +328,24 @@ impl AgentCall {
         })
     }
 
-    async fn wait(&self, running: Box<AgentRun>) -> ToolOutcome {
+    /// Waits for the end of the agent, unless a person moves it to the background meanwhile.
+    async fn wait(&self, running: Box<AgentRun>, scope: &CancellationToken, cx: &CallContext) -> ToolOutcome {
         let Ok(content) = wire::raw::to_raw(&self.task()) else {
             return ToolOutcome::failed("The prompt is not text.");
         };
-        report::outcome(&running.finish(content).await, &self.prompt)
+        let moving = MovableAgent::of(&running);
+        let mut work: BoxFuture<'static, AgentResult> = Box::pin(running.finish(content));
+        let place = cx.state.tasks.foreground.enter(&cx.id, cx.state.facts.agent_id.as_deref());
+        let ended = tokio::select! {
+            biased;
+            ended = following(&cx.cancel, scope, &mut work) => ended,
+            () = place.released() => {
+                drop(place);
+                let task = moving.go_on(work, scope, cx).await;
+                return self.launched(&task, "The user moved the agent to the background, where it goes on.");
+            }
+        };
+        report::outcome(&ended, &self.prompt)
     }
 
     async fn detach(&self, running: Box<AgentRun>, scope: &CancellationToken, cx: &CallContext) -> ToolOutcome {
@@ -330,10 +353,15 @@ impl AgentCall {
             return ToolOutcome::failed("The prompt is not text.");
         };
         let task = launch(running, scope, content, cx).await;
+        self.launched(&task, "The agent runs in the background.")
+    }
+
+    /// What the model is told about an agent whose end it does not wait for.
+    fn launched(&self, task: &tools::tasks::TaskRecord, what: &str) -> ToolOutcome {
         let id = &task.id;
         let output = task.output.display().to_string();
         let text = format!(
-            "The agent runs in the background.\nagentId: {id} (to tell it something, use SendMessage with to: \
+            "{what}\nagentId: {id} (to tell it something, use SendMessage with to: \
              \"{id}\")\noutput_file: {output}\nYou will be told when it has ended. Do not wait for it and do not report \
              its result before that; go on with other work or end your turn."
         );
@@ -357,27 +385,62 @@ pub(super) async fn launch(
     content: Box<RawValue>,
     cx: &CallContext,
 ) -> tools::tasks::TaskRecord {
-    let task = running.task();
-    run::link_output(&task).await;
-    let shown = task.clone();
-    // The task's token is a child of `scope`; stopping the task must cancel the agent's scope too.
-    let host = &running.agents.template().host.clone();
-    let scope_of_agent = running.session.control.scope().clone();
-    cx.state.tasks.spawn(task, scope, move |stop| {
-        Box::pin(async move {
-            let work = running.finish(content);
-            tokio::pin!(work);
-            tokio::select! {
-                done = &mut work => done.into_end(),
-                () = stop.cancelled() => {
-                    scope_of_agent.cancel();
-                    work.await.into_end()
-                }
-            }
-        })
-    });
-    session_parts::tasks::send_running(host, &cx.state.tasks).await;
-    shown
+    let moving = MovableAgent::of(&running);
+    moving.go_on(Box::pin(running.finish(content)), scope, cx).await
+}
+
+/// What is needed to make a background task of an agent that runs.
+struct MovableAgent {
+    task: tools::tasks::TaskRecord,
+    agents: Arc<AgentTable>,
+    scope: CancellationToken,
+    sidecar: Sidecar,
+    in_background: Arc<AtomicBool>,
+}
+
+impl MovableAgent {
+    fn of(running: &AgentRun) -> Self {
+        Self {
+            task: running.task(),
+            agents: Arc::clone(&running.agents),
+            scope: running.session.control.scope().clone(),
+            sidecar: running.sidecar.clone(),
+            in_background: Arc::clone(&running.in_background),
+        }
+    }
+
+    async fn go_on(
+        self,
+        mut work: BoxFuture<'static, AgentResult>,
+        scope: &CancellationToken,
+        cx: &CallContext,
+    ) -> tools::tasks::TaskRecord {
+        let Self { task, agents, scope: scope_of_agent, sidecar, in_background } = self;
+        if !in_background.swap(true, Ordering::Relaxed) {
+            run::write_sidecar(&agents, &task.id, Sidecar { is_backgrounded: true, ..sidecar }).await;
+        }
+        run::link_output(&task).await;
+        let shown = task.clone();
+        // The task's token is a child of `scope`; stopping the task must cancel the agent's scope too.
+        cx.state.tasks.spawn(task, scope, move |stop| {
+            Box::pin(async move { following(&stop, &scope_of_agent, &mut work).await.into_end() })
+        });
+        session_parts::tasks::send_running(&agents.template().host, &cx.state.tasks).await;
+        shown
+    }
+}
+
+/// Waits for `work`, and cancels `scope` when `cancel` is cancelled meanwhile.
+async fn following<T>(cancel: &CancellationToken, scope: &CancellationToken, work: impl Future<Output = T>) -> T {
+    tokio::pin!(work);
+    tokio::select! {
+        biased;
+        done = &mut work => done,
+        () = cancel.cancelled() => {
+            scope.cancel();
+            work.await
+        }
+    }
 }
 
 /// Either the agent has a slot, or it was refused and its worktree is returned for removal.

@@ -157,7 +157,8 @@ pub(super) fn hooks(io: &SessionIo) -> CommandReply {
     }
     for entry in catalogue.iter() {
         let matcher = entry.matcher_text.as_deref().map_or_else(String::new, |matcher| format!(" ({matcher})"));
-        let what = permission::escape_invisible(&entry.handler.kind.text()).replace('\n', " ");
+        let what =
+            permission::escape_invisible(&permission::masked_formats(&entry.handler.kind.text())).replace('\n', " ");
         write!(text, "\n  {}{matcher}: {} [{}]", entry.event.as_str(), shortened(&what), entry.origin.label()).ok();
     }
     for problem in &catalogue.diagnostics {

@@ -54,7 +54,7 @@ impl SessionControl {
                     json!({
                         "event": entry.event.as_str(), "matcher": entry.matcher_text,
                         "source": entry.origin.label(), "handler": format!("{:?}", entry.handler.kind).split('(').next().unwrap_or_default().to_lowercase(),
-                        "command": permission::escape_invisible(&entry.handler.kind.text()),
+                        "command": permission::escape_invisible(&permission::masked_formats(&entry.handler.kind.text())),
                     })
                 })
                 .collect();

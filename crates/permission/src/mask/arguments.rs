@@ -60,6 +60,31 @@ fn unquoted(argument: &str) -> Option<&str> {
     argument.strip_prefix('\'')?.strip_suffix('\'')
 }
 
+/// An address as it may be shown: without the password of a user, and without values of parameters that are named like
+/// credentials.
+pub fn masked_address(url: &str) -> String {
+    let formats = Mask::of([], &[]);
+    let (url, fragment) = url.split_once('#').map_or((url, None), |(url, fragment)| (url, Some(fragment)));
+    let (place, query) = url.split_once('?').map_or((url, None), |(place, query)| (place, Some(query)));
+    let start = place.find("://").map_or(0, |at| at + 3);
+    let end = place[start..].find('/').map_or(place.len(), |at| start + at);
+    let user = place[start..end].rsplit_once('@').map(|(user, _)| user);
+    let password = user.and_then(|user| user.split_once(':')).map(|(_, password)| password);
+    let mut shown = match password.filter(|password| !password.is_empty()) {
+        Some(password) => place.replacen(&format!(":{password}@"), &format!(":{}@", mask_text("password")), 1),
+        None => formats.text(place).into_owned(),
+    };
+    if let Some(query) = query {
+        shown.push('?');
+        shown.push_str(&masked_arguments(query.split('&')).join("&"));
+    }
+    if let Some(fragment) = fragment {
+        shown.push('#');
+        shown.push_str(&formats.text(fragment));
+    }
+    shown
+}
+
 /// A text as it may be shown: everything that has the format of a secret is hidden.
 pub fn masked_formats(text: &str) -> String {
     Mask::of([], &[]).text(text).into_owned()
@@ -78,6 +103,19 @@ mod tests {
         assert!(!masked_line("run '--token=two words' -v").contains("words"));
         assert!(!masked_line("it's --token hunter22x").contains("hunter22x"));
         assert_eq!(masked_line("PreToolUse [Bash]: echo it's fine"), "PreToolUse [Bash]: echo it's fine");
+    }
+
+    // [F-A9]
+    #[test]
+    fn credentials_of_addresses_are_hidden() {
+        let hidden = masked_address("https://me:hunter22@h.example:8/mcp?api_key=tok22value&team=blue&x#part");
+        let key = masked_arguments(["api_key=tok22value"]).remove(0);
+        let password = mask_text("password");
+        assert_eq!(hidden, format!("https://me:{password}@h.example:8/mcp?{key}&team=blue&x#part"));
+        assert!(!key.contains("tok22value"));
+        for plain in ["https://h.example/mcp", "http://127.0.0.1:1/mcp?team=blue", "h:8/a@b:c?x", "", "http://me@h/"] {
+            assert_eq!(masked_address(plain), plain);
+        }
     }
 
     // [F-A9]

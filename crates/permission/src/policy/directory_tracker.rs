@@ -27,6 +27,20 @@ pub(super) struct ReadOperand {
     pub(super) open: PathBuf,
 }
 
+/// Names that a part prints, one after the other.
+struct PrintedNames {
+    /// The group of the part.
+    scope: u32,
+    separator: NameSeparator,
+    queries: Vec<NameQuery>,
+}
+
+impl PrintedNames {
+    fn is_tree(&self) -> bool {
+        self.queries.iter().any(|query| matches!(query, NameQuery::Below { .. }))
+    }
+}
+
 /// Follows `cd` and its relatives through a command, and puts names in the place of patterns.
 pub(super) struct DirectoryTracker<'a> {
     /// `None` once it is not certain.
@@ -36,8 +50,8 @@ pub(super) struct DirectoryTracker<'a> {
     cd_scope: Option<u32>,
     /// The group of a part that prints names of files below these paths, and nothing else.
     printed_below: Option<(u32, Vec<PathBuf>)>,
-    /// The group of a `git ls-files` whose output, or some lines of it, the next part gets.
-    lists_tracked: Option<(u32, NameSeparator, PathBuf)>,
+    /// Names, of which the next part gets all or some.
+    printed_names: Option<PrintedNames>,
     /// What patterns stand for; `None` when the command may change that before the shell looks.
     names: Option<&'a FoundNames>,
     /// Names that were wanted on the way.
@@ -53,7 +67,7 @@ impl<'a> DirectoryTracker<'a> {
             home,
             cd_scope: None,
             printed_below: None,
-            lists_tracked: None,
+            printed_names: None,
             names,
             queries: Vec::new(),
             is_untold: false,
@@ -67,7 +81,7 @@ impl<'a> DirectoryTracker<'a> {
             home: None,
             cd_scope: None,
             printed_below: None,
-            lists_tracked: None,
+            printed_names: None,
             names: Some(names),
             queries: Vec::new(),
             is_untold: false,
@@ -96,17 +110,17 @@ impl<'a> DirectoryTracker<'a> {
         let is_fed = unit.join == UnitJoin::Pipe && !unit.has_own_input;
         let below =
             self.printed_below.take().filter(|(scope, _)| is_fed && *scope == unit.scope).map(|(_, paths)| paths);
-        let tracked = self.lists_tracked.take().filter(|(scope, ..)| is_fed && *scope == unit.scope);
+        let printed = self.printed_names.take().filter(|printed| is_fed && printed.scope == unit.scope);
         let appends = words.iter().any(|word| word.raw == "xargs");
         let parts = if appends {
-            self.appended(&words, below.as_deref(), tracked.as_ref())
+            self.appended(&words, below.as_deref(), printed.as_ref())
         } else {
             let shows_names = inner.first().is_some_and(|program| readonly::shows_names(&program.raw));
             let looks = readonly::looks(inner).filter(|_| shows_names || !self.is_untold);
             looks.and_then(|looks| self.parts(looks))
         };
         if !appends && !unit.merges_errors {
-            self.remember_output(unit, inner, parts.as_ref(), below, tracked);
+            self.remember_output(unit, inner, parts.as_ref(), below, printed);
         }
         let moves = inner.first().is_some_and(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd" | "chdir"));
         if moves {
@@ -125,24 +139,28 @@ impl<'a> DirectoryTracker<'a> {
         inner: &[ShellWord],
         parts: Option<&ReadFootprint>,
         below: Option<Vec<PathBuf>>,
-        tracked: Option<(u32, NameSeparator, PathBuf)>,
+        printed: Option<PrintedNames>,
     ) {
         let Some(parts) = parts else { return };
         if parts.paths.is_empty() && find::selects_lines(inner) {
             self.printed_below = below.map(|paths| (unit.scope, paths));
-            let keeps = |(_, separator, _): &(u32, NameSeparator, PathBuf)| {
-                *separator == NameSeparator::Line && find::keeps_lines(inner)
-            };
-            self.lists_tracked = tracked.filter(keeps);
+            let keeps = |printed: &PrintedNames| printed.separator == NameSeparator::Line && find::keeps_lines(inner);
+            self.printed_names = printed.filter(keeps);
             return;
         }
         if find::prints_names(inner) {
             let paths = parts.paths.iter().map(|path| path.open.clone()).chain(self.cwd.clone()).collect();
             self.printed_below = Some((unit.scope, paths));
         }
+        let Some(cwd) = &self.cwd else { return };
         let texts: Vec<String> = inner.iter().map(|word| word.text.clone()).collect();
-        if let (Some(separator), Some(cwd)) = (relaxed::tracked_names(&texts), &self.cwd) {
-            self.lists_tracked = Some((unit.scope, separator, cwd.clone()));
+        if let Some(separator) = relaxed::tracked_names(&texts) {
+            let queries = vec![NameQuery::Tracked { dir: cwd.clone() }];
+            self.printed_names = Some(PrintedNames { scope: unit.scope, separator, queries });
+        } else if let Some(printed) = find::PrintedTree::read(inner) {
+            let below = |root| NameQuery::Below { dir: cwd.clone(), root, names: printed.names.clone() };
+            let queries = printed.roots.into_iter().map(below).collect();
+            self.printed_names = Some(PrintedNames { scope: unit.scope, separator: printed.separator, queries });
         }
     }
 
@@ -151,21 +169,17 @@ impl<'a> DirectoryTracker<'a> {
         &mut self,
         words: &[ShellWord],
         below: Option<&[PathBuf]>,
-        tracked: Option<&(u32, NameSeparator, PathBuf)>,
+        printed: Option<&PrintedNames>,
     ) -> Option<ReadFootprint> {
         let call = find::XargsCall::read(words)?;
         // Text of any kind may be printed.
         if call.only_prints() {
             return readonly::looks(call.command).and_then(|looks| self.parts(looks));
         }
-        if let Some((_, separator, dir)) = tracked {
-            let query = NameQuery::Tracked { dir: dir.clone() };
-            let names = self.look_up(query);
-            let full = names.and_then(|names| call.with_names(&names, *separator));
-            let known = full.and_then(|full| readonly::looks(&full).and_then(|looks| self.parts(looks)));
-            if known.is_some() {
-                return known;
-            }
+        // Programs that only count or search may get any name of a tree.
+        let matters = |printed: &&PrintedNames| !printed.is_tree() || call.counted().is_none();
+        if let Some(known) = printed.filter(matters).and_then(|printed| self.given_names(&call, printed)) {
+            return Some(known);
         }
         // What is appended otherwise is known only where names of files come over the pipe.
         let below = below?;
@@ -181,6 +195,21 @@ impl<'a> DirectoryTracker<'a> {
         Some(parts)
     }
 
+    /// What the command behind `xargs` looks at when it gets these names.
+    fn given_names(&mut self, call: &find::XargsCall<'_>, printed: &PrintedNames) -> Option<ReadFootprint> {
+        // All are looked up, also when the first is not known yet.
+        let found: Vec<_> = printed.queries.iter().map(|query| self.look_up(query.clone())).collect();
+        let names: Vec<String> = found.into_iter().collect::<Option<Vec<_>>>()?.concat();
+        let full = call.with_names(&names, printed.separator)?;
+        let mut parts = readonly::looks(&full).and_then(|looks| self.parts(looks))?;
+        // In which order they come is not known, so any of them may be the one that is taken for a file.
+        if printed.is_tree() && full.first().is_some_and(|program| readonly::shows_content(&program.raw)) {
+            let cwd = self.cwd.as_ref()?;
+            parts.paths.extend(names.iter().map(|name| ReadOperand { open: cwd.join(name) }));
+        }
+        Some(parts)
+    }
+
     /// The words as the program gets them, as far as that is known: names in the place of patterns and of `$(git ls-files)`,
     /// the directory in the place of `$PWD`.
     pub(super) fn expand(&mut self, words: &[ShellWord]) -> Vec<ShellWord> {
@@ -193,7 +222,7 @@ impl<'a> DirectoryTracker<'a> {
                     expanded.push(ShellWord { glob: false, matched, ..self.in_directory(word) });
                 }
                 Some(names) => expanded.extend(names.into_iter().map(matched)),
-                None => expanded.push(self.in_directory(word)),
+                None => expanded.push(relaxed::with_revision(word).unwrap_or_else(|| self.in_directory(word))),
             }
         }
         expanded
@@ -202,15 +231,13 @@ impl<'a> DirectoryTracker<'a> {
     fn names_for(&mut self, word: &ShellWord) -> Option<Vec<String>> {
         let dir = self.cwd.clone()?;
         if let Some(SubstitutedText::Text { quoted: false, command: Some(command) }) = &word.substituted {
-            if word.text != "$()" || relaxed::tracked_names(command) != Some(NameSeparator::Line) {
+            if !word.is_one_substitution() || relaxed::tracked_names(command) != Some(NameSeparator::Line) {
                 return None;
             }
             let names = self.look_up(NameQuery::Tracked { dir })?;
             return names.iter().all(|name| find::is_plain_name(name)).then_some(names);
         }
-        // Where `**` stands for folders in folders is a matter of the shell's options.
-        let descends = word.text.split('/').any(|part| part == "**");
-        if !word.glob || word.tilde || word.substituted.is_some() || descends {
+        if !word.glob || word.tilde || word.substituted.is_some() {
             return None;
         }
         let pattern = match &word.variables[..] {

@@ -3,6 +3,7 @@
 
 use super::directory_tracker::DirectoryTracker;
 use super::{Access, PathFacts, PermissionQuery, Policy};
+use crate::shell::find::FindName;
 use crate::shell::flow::ShellField;
 use crate::shell::reading::CommandReading;
 use std::collections::BTreeMap;
@@ -19,12 +20,14 @@ pub enum NameQuery {
     /// The links below a directory, relative to it. Without an answer where a name below it is not plain: `xargs` would cut it
     /// into others.
     Links { dir: PathBuf },
+    /// What `find`, run in `dir`, may print of the tree at `root`: everything whose name fits all of `names`, and the root.
+    Below { dir: PathBuf, root: String, names: Vec<FindName> },
 }
 
 impl NameQuery {
     fn dir(&self) -> &Path {
         match self {
-            Self::Pattern { dir, .. } | Self::Tracked { dir } | Self::Links { dir } => dir,
+            Self::Pattern { dir, .. } | Self::Tracked { dir } | Self::Links { dir } | Self::Below { dir, .. } => dir,
         }
     }
 }
@@ -59,7 +62,10 @@ impl PathFacts {
             let Some(names) = names else { continue };
             let literal = match query {
                 NameQuery::Pattern { pattern, .. } if names.is_empty() => Some(literal(pattern)),
-                NameQuery::Pattern { .. } | NameQuery::Tracked { .. } | NameQuery::Links { .. } => None,
+                NameQuery::Pattern { .. }
+                | NameQuery::Tracked { .. }
+                | NameQuery::Links { .. }
+                | NameQuery::Below { .. } => None,
             };
             for name in names.iter().chain(&literal) {
                 let path = query.dir().join(name);

@@ -168,13 +168,13 @@ fn add(reader: &mut GrammarReader, piece: &WordPieceWithSource, out: &mut ShellW
 fn substitute(out: &mut ShellWord, command: Option<Vec<String>>, quoting: WordQuoting) {
     out.expands = true;
     out.text.push_str("$()");
-    let is_whole = out.text == "$()" && matches!(out.raw.as_bytes(), [b'$', b'(', .., b')'] | [b'`', .., b'`']);
+    let is_only = out.substituted.is_none();
     let before = match &out.substituted {
         Some(SubstitutedText::Text { quoted, .. }) => *quoted,
         Some(SubstitutedText::File) | None => true,
     };
     let quoted = before && quoting == WordQuoting::Double;
-    out.substituted = Some(SubstitutedText::Text { quoted, command: command.filter(|_| is_whole) });
+    out.substituted = Some(SubstitutedText::Text { quoted, command: command.filter(|_| is_only) });
 }
 
 /// `$name`, `${name}` and the special parameters that are numbers.

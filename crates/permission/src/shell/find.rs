@@ -1,6 +1,7 @@
 //! `find`, and names handed on by `xargs`: searches that only print, and programs that only count or search in what was
 //! found. Anything else a found name is given to asks.
 
+use super::name_pattern::NamePattern;
 use super::readonly::{ReadAccess, looks as program_looks};
 use super::relaxed::{self, NameSeparator};
 use super::script::ShellWord;
@@ -70,6 +71,87 @@ fn counted(command: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     }
     let looks = program_looks(command)?;
     Some(looks.into_iter().filter(|look| !matches!(look, ReadAccess::Path(word) if word.text == "{}")).collect())
+}
+
+/// A `-name` or `-iname` of `find`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FindName {
+    pub pattern: String,
+    pub ignores_case: bool,
+}
+
+impl FindName {
+    /// Whether the last component of a path may fit. Which letters are the same in another case is certain for ASCII only.
+    pub fn fits(&self, name: &str) -> bool {
+        if !self.ignores_case {
+            return NamePattern::parse(&self.pattern).matches(name);
+        }
+        let is_certain = name.is_ascii() && self.pattern.is_ascii() && !self.pattern.contains('[');
+        !is_certain || NamePattern::parse(&self.pattern.to_ascii_lowercase()).matches(&name.to_ascii_lowercase())
+    }
+}
+
+/// What a call of `find` prints.
+pub(crate) struct PrintedTree {
+    pub(crate) roots: Vec<String>,
+    /// What the last components of the names fit.
+    pub(crate) names: Vec<FindName>,
+    pub(crate) separator: NameSeparator,
+}
+
+impl PrintedTree {
+    /// `None` when it prints anything but names. Tests that are not understood only narrow what is printed.
+    pub(crate) fn read(words: &[ShellWord]) -> Option<Self> {
+        let (_, arguments) = words.split_first().filter(|(name, _)| name.raw == "find")?;
+        let is_plain = |word: &ShellWord| {
+            !word.glob && !word.tilde && !word.matched && word.variables.is_empty() && word.substituted.is_none()
+        };
+        if !arguments.iter().all(is_plain) {
+            return None;
+        }
+        let starts = |word: &&ShellWord| matches!(word.text.as_str(), "-H" | "-P");
+        let arguments = &arguments[arguments.iter().take_while(starts).count()..];
+        let ends_roots = |word: &&ShellWord| !word.text.starts_with(['-', '(', '!']);
+        let (roots, expression) = arguments.split_at(arguments.iter().take_while(ends_roots).count());
+        let mut roots: Vec<String> = roots.iter().map(|word| word.text.clone()).collect();
+        if roots.is_empty() {
+            roots.push(".".to_owned());
+        }
+        let mut tree = Self { roots, names: Vec::new(), separator: NameSeparator::Line };
+        tree.read_expression(expression)?;
+        Some(tree)
+    }
+
+    fn read_expression(&mut self, expression: &[ShellWord]) -> Option<()> {
+        let mut rest = expression.iter().map(|word| word.text.as_str());
+        let (mut is_negated, mut has_branches, mut prints) = (false, false, Vec::new());
+        while let Some(text) = rest.next() {
+            match text {
+                "!" | "-not" => {
+                    is_negated = !is_negated;
+                    continue;
+                }
+                "-o" | "-or" | "(" | ")" => has_branches = true,
+                "-print" => prints.push(NameSeparator::Line),
+                "-print0" => prints.push(NameSeparator::Nul),
+                "-printf" | "-ls" => return None,
+                "-name" | "-iname" => {
+                    let name = FindName { pattern: rest.next()?.to_owned(), ignores_case: text == "-iname" };
+                    self.names.extend((!is_negated).then_some(name));
+                }
+                text if TESTS.contains(&text) || FILES.contains(&text) => drop(rest.next()?),
+                text if FLAGS.contains(&text) => {}
+                _ => return None,
+            }
+            is_negated = false;
+        }
+        // A name that some branch asks for is not asked for by all.
+        if has_branches {
+            self.names.clear();
+        }
+        self.separator = prints.first().copied().unwrap_or(NameSeparator::Line);
+        prints.iter().all(|print| *print == self.separator).then_some(())
+    }
 }
 
 /// A call of `xargs` with options that only say how its input is cut up.

@@ -306,6 +306,40 @@ pub(super) fn read_call(arguments: &[ShellWord]) -> Option<GitReadCall<'_>> {
     Some(GitReadCall { call, operands: operands(rest)? })
 }
 
+/// Whether the command shows lines of files. `arguments` follow the word `git`.
+pub(super) fn shows_content(arguments: &[ShellWord]) -> bool {
+    const SHOWING: &[&str] = &[
+        "diff",
+        "diff-tree",
+        "diff-index",
+        "diff-files",
+        "show",
+        "blame",
+        "annotate",
+        "grep",
+        "cat-file",
+        "stash",
+        "range-diff",
+    ];
+    const SUMMARIES: &[&str] =
+        &["--stat", "--shortstat", "--numstat", "--name-only", "--name-status", "--summary", "--quiet"];
+    const PATCHES: &[&str] = &["-p", "-u", "--patch", "-U", "--unified", "-L", "-c", "--cc", "-m"];
+    let has = |known: &dyn Fn(&str) -> bool| arguments.iter().any(|word| known(&word.text));
+    let is_log = has(&|word| matches!(word, "log" | "whatchanged" | "reflog"));
+    let shows_patch = is_log && has(&|word| PATCHES.iter().any(|option| word.starts_with(option)));
+    let shows = has(&|word| SHOWING.contains(&word));
+    shows_patch || (shows && !has(&|word| SUMMARIES.contains(&word)))
+}
+
+/// Whether the word names a file with credentials, perhaps at a revision or in a pathspec.
+pub(super) fn names_secret(word: &str) -> bool {
+    let leaves_out = [":!", ":^", ":(exclude"].iter().any(|start| word.starts_with(start));
+    if leaves_out || (word.starts_with('-') && !word.starts_with("-L")) {
+        return false;
+    }
+    word.rsplit([':', ')']).next().is_some_and(|path| crate::sensitive::is_secret(std::path::Path::new(path)))
+}
+
 /// The operands of a read-only git command, `None` when it may do more. `arguments` follow the word `git`.
 fn operands(arguments: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     let (name, rest) = arguments.split_first()?;

@@ -305,7 +305,9 @@ pub(super) fn assigned(name: &str, value: &ShellWord) -> LateFindings {
     if runs || is_prompt {
         findings.code(&value.text, value.expands);
     }
-    findings.is_late_bound |= matches!(name, "BASH_ENV" | "ENV") && is_late_bound(value);
+    // The shell expands the value before it reads the file.
+    let is_expanded_later = || value.text.contains(['$', '`']);
+    findings.is_late_bound |= matches!(name, "BASH_ENV" | "ENV") && (is_late_bound(value) || is_expanded_later());
     let is_number = value.text.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '+'));
     findings.is_late_bound |= holds_programs(name) || (is_computed(name) && !is_number);
     findings.is_late_bound |= OPTION_VARIABLES.contains(&name);

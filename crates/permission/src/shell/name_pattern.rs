@@ -1,11 +1,14 @@
 //! Patterns of file names as the shell and `fnmatch` read them: `*`, `?` and brackets with ranges and named classes. A
-//! backslash makes the next character plain; a bracket that never closes is text. Where locales differ (equivalence
-//! classes, ranges between letters), more matches than fewer.
+//! backslash makes the next character plain; a bracket that never closes is text. Where locales or programs differ, more
+//! matches than fewer: bash 5.2 takes a bracket with an equivalence class (`[=s=]`) that does not match to go on behind
+//! its end.
 
 /// One pattern, ready to be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePattern {
     tokens: Vec<PatternToken>,
+    /// What it matches depends on nothing else.
+    is_certain: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +23,8 @@ enum PatternToken {
 enum SetMember {
     Range(char, char),
     Class(String),
+    /// `[=s=]`
+    Equivalence,
 }
 
 impl NamePattern {
@@ -46,7 +51,16 @@ impl NamePattern {
                 c => PatternToken::Plain(*c),
             });
         }
-        Self { tokens }
+        if tokens.iter().any(PatternToken::has_equivalence) {
+            return Self { tokens: vec![PatternToken::Any], is_certain: false };
+        }
+        let is_certain = !tokens.iter().any(PatternToken::is_doubtful);
+        Self { tokens, is_certain }
+    }
+
+    /// Whether every program matches the text, in every locale.
+    pub fn surely_matches(&self, text: &str) -> bool {
+        self.is_certain && self.matches(text)
     }
 
     /// Whether it is more than plain text.
@@ -85,6 +99,20 @@ impl NamePattern {
 }
 
 impl PatternToken {
+    /// Whether the set has more than single characters and digits, or is negated.
+    fn is_doubtful(&self) -> bool {
+        let Self::Set { negated, members } = self else { return false };
+        let is_plain = |member: &SetMember| match member {
+            SetMember::Range(first, last) => first == last || (first.is_ascii_digit() && last.is_ascii_digit()),
+            SetMember::Class(_) | SetMember::Equivalence => false,
+        };
+        *negated || !members.iter().all(is_plain)
+    }
+
+    fn has_equivalence(&self) -> bool {
+        matches!(self, Self::Set { members, .. } if members.contains(&SetMember::Equivalence))
+    }
+
     fn fits(&self, c: char) -> bool {
         match self {
             Self::Any | Self::One => true,
@@ -102,6 +130,7 @@ impl SetMember {
     fn holds(&self, c: char) -> bool {
         match self {
             Self::Range(first, last) => (*first..=*last).contains(&c),
+            Self::Equivalence => true,
             Self::Class(name) => match name.as_str() {
                 "alpha" => c.is_alphabetic(),
                 "digit" => c.is_ascii_digit(),
@@ -166,10 +195,7 @@ fn named(rest: &[char]) -> Option<(SetMember, usize)> {
     let ['[', mark @ (':' | '='), inner @ ..] = rest else { return None };
     let end = inner.windows(2).position(|pair| pair[0] == *mark && pair[1] == ']')?;
     let name: String = inner[..end].iter().filter(|c| **c != '\\').collect();
-    let member = match (mark, name.chars().next()) {
-        ('=', Some(only)) => SetMember::Range(only, only),
-        _ => SetMember::Class(name),
-    };
+    let member = if *mark == '=' { SetMember::Equivalence } else { SetMember::Class(name) };
     Some((member, end + 4))
 }
 
@@ -244,6 +270,19 @@ mod tests {
         ] {
             assert_eq!(NamePattern::parse(pattern).matches(name), expected, "{pattern} on {name}");
         }
+        for pattern in ["[[=d=]][[:lower:]]*", "x[[=d=]]"] {
+            assert!(NamePattern::parse(pattern).matches("secrets"), "{pattern} as bash 5.2 reads it");
+        }
+        for (pattern, surely) in [("*.rs", true), ("[st]ecrets", true), ("[a-z]ecrets", false), ("[!x]ecrets", false)] {
+            assert_eq!(
+                NamePattern::parse(pattern).surely_matches("secrets.rs"),
+                surely && pattern == "*.rs",
+                "{pattern}"
+            );
+            assert_eq!(NamePattern::parse(pattern).surely_matches("secrets"), surely && pattern != "*.rs", "{pattern}");
+        }
+        assert!(!NamePattern::parse("\\[\\[=s=\\]\\]ecrets").is_pattern(), "text, not a bracket");
+        assert!(!NamePattern::parse("[[=s=]]ecrets").surely_matches("secrets"));
         assert!(!NamePattern::parse("a[b").is_pattern() && NamePattern::parse("a[[:x:]]").is_pattern());
     }
 }

@@ -5,7 +5,7 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WrittenFiles {
     pub(crate) files: Vec<String>,
-    /// An option makes the program start another one.
+    /// An option makes the program start another one, or hands it options that the command does not show.
     pub(crate) runs: bool,
     /// It writes into its working directory, under names that are not in the command.
     pub(crate) unnamed: bool,
@@ -124,6 +124,9 @@ pub(crate) fn written_by(program: &str, arguments: &[String]) -> WrittenFiles {
     if program == "tar" || program == "bsdtar" {
         tar(arguments, &mut outputs);
     }
+    if program == "curl" || program == "wget" {
+        outputs.runs |= names_configuration(program, arguments);
+    }
     if program == "curl" {
         outputs.unnamed |= arguments.iter().any(|word| {
             let long = word.len() > 7 && "--remote-name-all".starts_with(word.as_str());
@@ -188,6 +191,19 @@ impl WritingProgram {
             }
         }
     }
+}
+
+/// Whether an option hands the program more options, which may name files to write: `curl -K`, `wget -e`.
+fn names_configuration(program: &str, arguments: &[String]) -> bool {
+    let (letter, valued, options) = match program {
+        "curl" => ('K', "oDcAbCdeEFHhmPQrtTuUwxXyYz", &["--config"][..]),
+        _ => ('e', "OoaPiBtTwQUADRIXl", &["--execute", "--config"][..]),
+    };
+    arguments.iter().any(|word| {
+        let name = word.split('=').next().unwrap_or(word);
+        let long = name.len() > 5 && options.iter().any(|option| option.starts_with(name));
+        long || (word.starts_with('-') && !word.starts_with("--") && in_cluster(word, letter, valued))
+    })
 }
 
 /// Whether a bundle of short options holds `letter` before one that takes the rest of the word.

@@ -373,7 +373,7 @@ pub(crate) fn shows_names(program: &str) -> bool {
 }
 
 /// Whether a program shows the content of its operands, and does nothing else with them.
-pub(super) fn shows_content(program: &str) -> bool {
+pub(crate) fn shows_content(program: &str) -> bool {
     PROGRAMS
         .iter()
         .any(|known| known.name == program && matches!(known.operands, Content | PatternThenContent | OneFile))
@@ -417,6 +417,15 @@ fn git_looks(arguments: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
     let git::GitReadCall { call, operands } = git::read_call(arguments)?;
     let elsewhere = call.directory.is_some();
     let mut looks = vec![ReadAccess::Repository(call)];
+    // A file with credentials that is named, and whose content is shown.
+    if git::shows_content(arguments) {
+        for word in arguments.iter().filter(|word| git::names_secret(&word.text)) {
+            if elsewhere || word.text.contains(':') {
+                return None;
+            }
+            looks.push(ReadAccess::Path(word));
+        }
+    }
     // Two files or folders, wherever they are.
     if arguments.iter().any(|word| word.text == "--no-index") {
         looks.extend(operands.into_iter().map(|word| ReadAccess::Search(Some(word))));

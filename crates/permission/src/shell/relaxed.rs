@@ -25,7 +25,7 @@ pub(super) fn may_receive_text(unit: &SimpleCommand) -> bool {
     if program.substituted.is_some() || wrappers.iter().any(|word| word.substituted.is_some()) {
         return false;
     }
-    if lists_names(unit) {
+    if lists_names(unit) || (program.raw == "git" && names_revisions(unit)) {
         return true;
     }
     // Unquoted output is matched against file names: a pattern in it would list a folder.
@@ -66,11 +66,56 @@ fn prints_text(format: &str) -> bool {
 fn lists_names(unit: &SimpleCommand) -> bool {
     unit.words.iter().all(|word| match &word.substituted {
         Some(SubstitutedText::Text { quoted: false, command: Some(command) }) => {
-            word.text == "$()" && word.variables.is_empty() && tracked_names(command).is_some()
+            word.is_one_substitution() && word.variables.is_empty() && tracked_names(command).is_some()
         }
         Some(SubstitutedText::Text { .. }) => false,
         Some(SubstitutedText::File) | None => true,
     })
+}
+
+/// Whether each unknown word of the unit is a revision: the output of a command that prints one, with plain text around it.
+fn names_revisions(unit: &SimpleCommand) -> bool {
+    unit.words.iter().all(|word| word.substituted.is_none() || with_revision(word).is_some())
+}
+
+/// The word with the identifier of some commit in the place of its substitution. Names of branches and tags are not known:
+/// one of them may look like an option.
+pub(crate) fn with_revision(word: &ShellWord) -> Option<ShellWord> {
+    const SAMPLE: &str = "0123456789abcdef0123456789abcdef01234567";
+    let Some(SubstitutedText::Text { command: Some(command), .. }) = &word.substituted else { return None };
+    let is_alone = word.variables.is_empty() && !word.glob && !word.tilde && word.text.matches("$()").count() == 1;
+    if !is_alone || !prints_commit(command) {
+        return None;
+    }
+    let text = word.text.replace("$()", SAMPLE);
+    Some(ShellWord { raw: text.clone(), pattern: text.clone(), text, quoted: word.quoted, ..ShellWord::default() })
+}
+
+/// Whether the command prints the identifier of one commit, or its own last word when there is none, and nothing else.
+fn prints_commit(words: &[String]) -> bool {
+    let [git, subcommand, arguments @ ..] = words else { return false };
+    let is_revision = |text: &&String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_./~^@{}-".contains(c);
+        let several = ["..", "^@", "^-", "^!"].iter().any(|part| text.contains(part)) || text.starts_with(['-', '^']);
+        !text.is_empty() && text.chars().all(plain) && !several
+    };
+    let (options, revisions): (Vec<&String>, Vec<&String>) = arguments.iter().partition(|word| word.starts_with('-'));
+    let is_short = |text: &str| {
+        text.strip_prefix("--short=").is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()))
+    };
+    let (count, known): (usize, fn(&str) -> bool) = match subcommand.as_str() {
+        "rev-parse" => (1, |text| matches!(text, "--verify" | "-q" | "--quiet" | "--short")),
+        "merge-base" => (2, |_| false),
+        "rev-list" => (1, |text| matches!(text, "-1" | "-n1" | "--max-count=1" | "--first-parent" | "--no-merges")),
+        _ => return false,
+    };
+    let is_limited = subcommand != "rev-list"
+        || options.iter().any(|option| matches!(option.as_str(), "-1" | "-n1" | "--max-count=1"));
+    git == "git"
+        && is_limited
+        && revisions.len() == count
+        && revisions.iter().all(is_revision)
+        && options.iter().all(|option| known(option) || (subcommand == "rev-parse" && is_short(option)))
 }
 
 /// How `git ls-files` separates the names it prints.

@@ -71,7 +71,7 @@ pub(crate) enum SubstitutedText {
     Text {
         /// It is in double quotes, so that it stays one word.
         quoted: bool,
-        /// The words of the only command that prints it; `None` when the word is more than its output.
+        /// The words of the only command that prints it; `None` when more than one does. The word may be more than its output.
         command: Option<Vec<String>>,
     },
     /// The name of a file from which the output of commands is read, as for `<(x)`.
@@ -141,6 +141,13 @@ pub(crate) fn check(units: &[SimpleCommand], style: ReadingStyle) -> Result<(), 
         }
     }
     Ok(())
+}
+
+impl ShellWord {
+    /// Whether the word is the output of one substitution and nothing else, not even quotes.
+    pub(crate) fn is_one_substitution(&self) -> bool {
+        self.text == "$()" && matches!(self.raw.as_bytes(), [b'$', b'(', .., b')'] | [b'`', .., b'`'])
+    }
 }
 
 impl SimpleCommand {

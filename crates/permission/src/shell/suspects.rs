@@ -128,6 +128,10 @@ impl PossibleCommand {
         if let Some(from) = runners::from(&self.words[skipped..]) {
             starts.extend(skipped + from..self.words.len());
         }
+        // `ln -s /usr/bin/curl c`: under its new name it is the same program.
+        if COPIERS.contains(&base_name(program)) {
+            starts.extend((skipped + 1..self.words.len()).filter(|at| is_installed_program(&self.words[*at])));
+        }
         starts
     }
 
@@ -135,6 +139,15 @@ impl PossibleCommand {
     pub(crate) fn any_call(&self, mut test: impl FnMut(&[String]) -> bool) -> bool {
         self.starts().into_iter().any(|start| test(&self.words[start..]))
     }
+}
+
+/// Programs that give a file another name.
+const COPIERS: &[&str] = &["ln", "link", "cp", "mv", "install", "rsync", "dd"];
+
+/// Whether the path leads into a folder of programs.
+fn is_installed_program(word: &str) -> bool {
+    let Some((folder, name)) = word.rsplit_once('/') else { return false };
+    !name.is_empty() && matches!(base_name(folder), "bin" | "sbin")
 }
 
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"];

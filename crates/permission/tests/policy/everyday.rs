@@ -15,16 +15,25 @@ const FILES: &[&str] =
 fn answer(query: &NameQuery) -> Vec<String> {
     match query {
         NameQuery::Links { .. } => Vec::new(),
+        NameQuery::Below { root, names, .. } => {
+            let paths = FILES.iter().map(|file| format!("{root}/{file}"));
+            paths.filter(|path| names.iter().all(|name| name.fits(path.rsplit('/').next().unwrap()))).collect()
+        }
         NameQuery::Tracked { .. } => FILES.iter().map(|file| (*file).to_owned()).collect(),
         NameQuery::Pattern { pattern, .. } => {
             let (folder, pattern) = pattern.rsplit_once('/').map_or(("", pattern.as_str()), |(dir, name)| (dir, name));
             let names = FILES.iter().filter_map(|file| match folder {
+                "**" => file.rsplit('/').next(),
                 "" | "." => Some(file.split('/').next().unwrap()),
                 folder => file.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
             });
             let mut names: Vec<String> = names.filter(|name| name_fits(pattern, name)).map(str::to_owned).collect();
             names.dedup();
-            let spelled = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
+            let spelled = |name: String| match folder {
+                "**" => FILES.iter().find(|file| file.ends_with(&name)).unwrap().to_string(),
+                "" => name,
+                folder => format!("{folder}/{name}"),
+            };
             names.into_iter().map(spelled).collect()
         }
     }

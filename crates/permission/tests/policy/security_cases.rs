@@ -177,6 +177,10 @@ const SHELL: &[Row] = &[
 
     // [F-A6]
     ("F-A6", Mode::BypassPermissions, "-Bash(curl:*)", &["mapfile -C curl a < f", "readarray -c 1 -C 'curl x' a", "echo curl | source /dev/stdin", "source <(echo curl)", ". /dev/fd/0", "source ./nothing.sh", "test -v 'a[$(curl)]'", "[ -v \"$x\" ]", "printf -v 'a[$(curl)]' x", "let 'a[$(curl)]=1'", "x='a[$(curl)]'; (( x ))", "echo \"${v@P}\"", "echo ${!x}", "x=$(cat f); echo $((x))", "read x; echo $((x))", "[[ $(cat f) -eq 1 ]]", "declare -n r=x", "enable -f ./x.so x", "complete -C x y", "compgen -W \"$x\" y", "bind -x '\"a\": x'", "hash -p /tmp/x ls", "eval \"ls $x\"", "bash -c \"ls $x\"", "trap \"$x\" EXIT", "BASH_ENV=/dev/stdin bash -c ls", "$X y", "\"$@\"", "echo x | sh", "sh <<< x", "xargs env", "xargs -I{} {}", "parallel", "find . -exec {} \\;", "sudo -s", "su", "at now", "x=$(cat f); ls $[x]", "echo 'unclosed"], "!allow"),
+    // A program under a name that the command gives it, and a start file whose name is a command.
+    ("F-A6", Mode::BypassPermissions, "-Bash(curl:*)", &["ln -s /usr/bin/curl c; ./c x", "ln -sf ../../usr/bin/curl c", "cp /usr/bin/curl c && ./c x", "mv /usr/local/bin/curl c", "install -m 755 /usr/bin/curl c", "dd if=/usr/bin/curl of=c"], "deny"),
+    ("F-A6", Mode::BypassPermissions, "-Bash(curl:*)", &["export BASH_ENV='$(curl x)'; bash -c :", "declare -x ENV='`curl x`'; sh -i"], "ask"),
+    ("F-A6", Mode::BypassPermissions, "-Bash(curl:*)", &["cp src/curl build/", "ln -s docs/curl.md x", "cp /usr/bin/wget x", "mv bin/curl.sh x", "export BASH_ENV=./env.sh; bash -c :"], "allow"),
     ("F-A6", Mode::Default, "-Bash(curl:*);;+Bash", &["mapfile -C x a < f", "source /dev/stdin", "$X y", "eval \"ls $x\""], "ask"),
     ("F-A6", Mode::Default, "?Bash(curl:*);;+Bash", &["mapfile -C x a < f", "source /dev/stdin", "$X y"], "ask"),
     ("F-A6", Mode::BypassPermissions, "", &["mapfile -C x a < f", "source /dev/stdin", "$X y", "echo ${!x}", "x=$(cat f); echo $((x))"], "allow"),

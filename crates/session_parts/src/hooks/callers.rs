@@ -64,7 +64,8 @@ impl HookCallers {
     async fn http(&self, hook: &HttpHook, job: &HandlerJob) -> HandlerResult {
         let (admitted, mut headers) = {
             let limits = self.limits.lock();
-            (limits.admits(&hook.url), limits.headers(hook, &self.env))
+            let origin = &job.entry.origin;
+            (limits.admits(&hook.url, origin), limits.headers(hook, origin, &self.env))
         };
         if !admitted {
             return failed("the address is not in allowedHttpHookUrls");

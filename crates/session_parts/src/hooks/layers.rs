@@ -2,7 +2,7 @@
 
 use super::HookRestriction;
 use config::ProjectConfig;
-use hooks::http::HttpHookLimits;
+use hooks::http::{HttpHookLimits, UntrustedFolderLimits};
 use hooks::{DeclaredLayer, HookCatalogue, HookLayer, HookOrigin, HookSwitches};
 use serde_json::Value;
 use wire::settings::SettingsSource;
@@ -47,10 +47,7 @@ impl OwnHooks {
 
 /// The catalogue of the settings and of `own`, and the limits of HTTP hooks.
 pub fn with_own(loaded: &ProjectConfig, reduced: HookRestriction, own: &OwnHooks) -> (HookCatalogue, HttpHookLimits) {
-    let limits = HttpHookLimits {
-        urls: loaded.settings.allowed_http_hook_urls.clone(),
-        variables: loaded.settings.http_hook_allowed_env_vars.clone(),
-    };
+    let limits = http_limits(loaded);
     let written =
         ORDER.iter().flat_map(|source| of_source(loaded, *source)).chain(own.layers.iter().map(DeclaredLayer::from));
     // `--bare` keeps the host's functions: only the host itself can register them.
@@ -62,6 +59,24 @@ pub fn with_own(loaded: &ProjectConfig, reduced: HookRestriction, own: &OwnHooks
         without_models: own.is_judge,
     };
     (HookCatalogue::new(layers, switches), limits)
+}
+
+fn http_limits(loaded: &ProjectConfig) -> HttpHookLimits {
+    let untrusted = (!loaded.trusted)
+        .then(|| UntrustedFolderLimits { urls: folder_urls(loaded), hidden: config::environment::SECRET_VARIABLES });
+    HttpHookLimits {
+        urls: loaded.settings.allowed_http_hook_urls.clone(),
+        variables: loaded.settings.http_hook_allowed_env_vars.clone(),
+        untrusted,
+    }
+}
+
+/// The list that the folder's own settings contain.
+fn folder_urls(loaded: &ProjectConfig) -> Option<Vec<String>> {
+    let layers = loaded.layers.iter().filter(|layer| layer.source == SettingsSource::Project);
+    let mut lists = layers.filter_map(|layer| layer.valid.get("allowedHttpHookUrls")?.as_array()).peekable();
+    lists.peek()?;
+    Some(lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
 /// A command of the settings that is not a hook but follows the same rules, such as the status line. `None` when

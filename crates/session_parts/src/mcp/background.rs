@@ -62,7 +62,7 @@ pub(super) async fn run(
     let answer = Box::pin(async move { host.call(&tool.server, &tool.name, arguments, &token).await });
     let mut call = BackgroundMcpCall { remote, answer, cancel };
     let stays = cx.state.facts.agent_id.is_some() || !may_background(&cx.state.facts.env);
-    let place = (!stays).then(|| cx.state.tasks.foreground.enter(&cx.id));
+    let place = (!stays).then(|| cx.state.tasks.foreground.enter(&cx.id, cx.state.facts.agent_id.as_deref()));
     let released = async {
         match &place {
             Some(place) => place.released().await,

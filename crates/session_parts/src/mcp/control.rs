@@ -234,13 +234,19 @@ fn status(view: &ServerView) -> Value {
     row
 }
 
-/// The configuration without fields that may contain secrets.
+/// The configuration without fields that may contain secrets; secrets in arguments and in the address are masked.
 fn shown(config: &ServerConfig) -> Value {
     let mut value = config.to_value();
+    let Some(fields) = value.as_object_mut() else { return value };
     for key in ["env", "headers", "headersHelper"] {
-        if let Some(fields) = value.as_object_mut() {
-            fields.shift_remove(key);
-        }
+        fields.shift_remove(key);
+    }
+    if let McpTransport::Stdio(stdio) = &config.transport {
+        fields["command"] = json!(permission::masked_formats(&stdio.command));
+        fields["args"] = json!(permission::masked_arguments(stdio.args.iter().map(String::as_str)));
+    }
+    if let Some(remote) = config.remote() {
+        fields["url"] = json!(permission::masked_address(&remote.url));
     }
     value
 }

@@ -241,7 +241,7 @@ keys! {
         /// Only the administrator's hooks run.
         "allowManagedHooksOnly" allow_managed_hooks_only: Option<bool> => managed, fail_closed(True);
         /// Addresses HTTP hooks may call; empty for none.
-        "allowedHttpHookUrls" allowed_http_hook_urls: Option<Vec<String>>;
+        "allowedHttpHookUrls" allowed_http_hook_urls: Option<Vec<String>> => grant;
         /// Variables HTTP hooks may send.
         "httpHookAllowedEnvVars" http_hook_allowed_env_vars: Option<Vec<String>> => grant;
         /// No workflows.
@@ -288,7 +288,7 @@ keys! {
         /// `false` keeps hosted skills away.
         "syncClaudeAiSkills" sync_claude_ai_skills: Option<bool> => user_local_managed, sticky(false), no_effect("gimlet uses no hosted services");
         /// MCP servers that may be used; empty for none.
-        "allowedMcpServers" allowed_mcp_servers: Option<Vec<Value>> => fail_closed(EmptyList), check(checks::allowed_server);
+        "allowedMcpServers" allowed_mcp_servers: Option<Vec<Value>> => grant, fail_closed(EmptyList), check(checks::allowed_server);
         /// MCP servers that are refused; these win.
         "deniedMcpServers" denied_mcp_servers: Vec<Value> => check(checks::denied_server);
         /// Only the administrator's list of servers counts.

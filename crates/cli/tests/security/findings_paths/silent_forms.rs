@@ -143,6 +143,10 @@ const PATTERNS: &[&str] = &[
     "l*",
     "nosuch*",
     "**/*.rs",
+    "**",
+    "**/*",
+    "src/**",
+    "**/k",
     "\"$PWD\"/*.rs",
     "'*'*",
 ];
@@ -207,6 +211,13 @@ const SOURCES: &[&str] = &[
     "ls",
     "ls -a",
     "find . -type f",
+    "find . -name '*.rs'",
+    "find src docs -type f -name '*.*' -not -name '*.md'",
+    "find . -iname 'READ*' -o -name 'a*'",
+    "find . -maxdepth 1 -type f -print0",
+    "git rev-parse --short HEAD~0",
+    "git merge-base HEAD HEAD",
+    "git rev-list -1 HEAD",
     "evil",
     "echo evil",
     "echo ../outside.txt",
@@ -288,6 +299,13 @@ const FORMS: &[&str] = &[
     "echo \"$(< #)\"",
     "diff <(% #) <(@)",
     "git diff --no-index # notes.txt",
+    "git show $(@)",
+    "git show $(@):a.rs",
+    "git log --oneline $(@)..HEAD",
+    "git diff \"$(@)\" -- #",
+    "git log $(@) #",
+    "@ | head -n 2 | xargs %",
+    "@ | grep -v k | xargs -n 2 %",
     "git diff --no-index a.rs ../outside.txt",
     "git -C \"$PWD/src\" status",
     "git submodule status",
@@ -347,7 +365,12 @@ fn harm(command: &str, sandbox: &Sandbox, bin: &Path, rules_deny: bool) -> Optio
         ("GIT_OPTIONAL_LOCKS", Path::new("0")),
         ("GIT_PAGER", Path::new("cat")),
     ];
-    let shown = shell(command, &sandbox.project(), &more);
+    let mut shown = shell(command, &sandbox.project(), &more);
+    if command.contains("**") {
+        // What it stands for depends on an option of the shell.
+        let recursive = more.iter().copied().chain([("BASHOPTS", Path::new("globstar"))]).collect::<Vec<_>>();
+        shown += &shell(command, &sandbox.project(), &recursive);
+    }
     if shown.contains(PRIVATE) {
         return Some("showed a private file".into());
     }
@@ -457,7 +480,13 @@ fn everyday_patterns_and_substitutions_are_silent_on_a_real_tree() {
         "sed -n 1p *.md",
         "git blame *.md",
         "for f in *; do cat \"$f\"; done",
+        "cat **/*.rs",
+        "wc -l src/**",
         "echo $(git rev-parse HEAD)",
+        "git show $(git rev-parse HEAD)",
+        "git log $(git merge-base HEAD HEAD)..HEAD",
+        "find . -name '*.rs' | xargs cat",
+        "find src docs -type f | head -3 | xargs head -n 1",
         "diff <(git show HEAD:a.rs) <(cat a.rs)",
         "while read -r x; do echo \"$x\"; done < list",
         "git ls-files | xargs cat",
@@ -497,6 +526,17 @@ fn private_files_among_the_names_are_asked_about() {
         "cat src/*.rs",
         "git ls-files | xargs cat",
         "cat $(git ls-files)",
+        "git blame *.pem",
+        "git blame server.pem",
+        "git diff .env",
+        "git show HEAD:id_rsa",
+        "cat **/*.pem",
+        "cat **",
+        "cat **/*.rs",
+        "find . -type f | xargs cat",
+        "find . -name '*.rs' | xargs cat",
+        "find . -name 'out.*' | xargs head",
+        "find up -name outside.txt | xargs cat",
         "cd src && cat *",
         "for f in *; do cat \"$f\"; done",
         "echo \"$(cat .env)\"",
@@ -511,7 +551,14 @@ fn private_files_among_the_names_are_asked_about() {
         "default",
         &no_rules(),
         "allow",
-        &["ls *", "cat *.csv", "wc -l docs/*", "git ls-files | xargs dirname"],
+        &[
+            "ls *",
+            "cat **/*.csv",
+            "find docs -name '*.md' | xargs cat",
+            "cat *.csv",
+            "wc -l docs/*",
+            "git ls-files | xargs dirname",
+        ],
     );
     let sandbox = folder(Layout::Blanks);
     each(
