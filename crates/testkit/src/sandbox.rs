@@ -41,8 +41,11 @@ impl Sandbox {
         sandbox.set("ANTHROPIC_API_KEY", "test-key");
         sandbox.set("TERM", "xterm-256color");
         sandbox.set("TZ", "UTC");
-        if let Some(path) = std::env::var_os("PATH") {
-            sandbox.set("PATH", path);
+        // `cargo xtask mutate` switches a change of the program on, and asks which changes a test reaches.
+        for name in ["PATH", "GIMLET_MUTANT", "GIMLET_MUTANTS_REACHED"] {
+            if let Some(value) = std::env::var_os(name) {
+                sandbox.set(name, value);
+            }
         }
         sandbox
     }
