@@ -18,6 +18,10 @@ pub(super) const ACTIVE: &str = "GIMLET_MUTANT";
 /// The variable that names a file: the numbers of all mutants that were reached are added to it.
 pub(super) const REACHED: &str = "GIMLET_MUTANTS_REACHED";
 
+/// The arguments that select the tests of the binary. The whole workspace, so that packages of others are built with
+/// the features that the test command builds them with.
+const TESTS_OF_BINARY: &[&str] = &["--workspace", "--test", "security", "--test", "conversation"];
+
 /// The code that is added to each mutated crate.
 const SWITCH: &str = r#"
 #[doc(hidden)]
@@ -56,9 +60,15 @@ pub(super) fn build(root: &Path, tree: &Tree, areas: &[&Area], mutants: &[Mutant
     let mut compiled: BTreeSet<usize> = (0..mutants.len()).collect();
     loop {
         mutated(tree, areas, mutants, &compiled)?.write(&folder)?;
-        let output = compile(root, &folder, areas)?;
+        let output = compile(root, &folder, &own_tests(areas))?;
         if output.succeeded {
-            return Ok(MutantBuild { tests: output.built.tests, compiled });
+            let mut tests = output.built.tests;
+            if areas.iter().any(|area| !area.tests_of_binary.is_empty()) {
+                let output = compile(root, &folder, TESTS_OF_BINARY)?;
+                ensure!(output.succeeded, "the tests of the binary do not compile:\n{}", output.text);
+                tests.extend(output.built.tests);
+            }
+            return Ok(MutantBuild { tests, compiled });
         }
         let blamed: BTreeSet<usize> = compiled
             .iter()
@@ -111,12 +121,15 @@ impl ErrorPlace {
     }
 }
 
-fn compile(root: &Path, folder: &Path, areas: &[&Area]) -> Result<CompilerOutput> {
+/// The arguments that select the tests of the mutated crates.
+fn own_tests<'a>(areas: &[&'a Area]) -> Vec<&'a str> {
+    let packages: BTreeSet<&str> = areas.iter().map(|area| area.package).collect();
+    packages.into_iter().flat_map(|package| ["-p", package]).collect()
+}
+
+fn compile(root: &Path, folder: &Path, selection: &[&str]) -> Result<CompilerOutput> {
     let mut command = Command::new(cargo_program());
-    command.args(["test", "--no-run", "--offline", "--quiet", "--message-format=json"]);
-    for package in areas.iter().map(|area| area.package).collect::<BTreeSet<&str>>() {
-        command.args(["-p", package]);
-    }
+    command.args(["test", "--no-run", "--offline", "--quiet", "--message-format=json"]).args(selection);
     command.env("CARGO_TARGET_DIR", target_folder(root)).env("CARGO_PROFILE_DEV_DEBUG", "0");
     let output = command.current_dir(folder).output().context("cargo test --no-run")?;
     let mut found = CompilerOutput { succeeded: output.status.success(), ..CompilerOutput::default() };

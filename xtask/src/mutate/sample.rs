@@ -12,6 +12,8 @@ pub(super) struct Area {
     pub(super) crate_root: &'static str,
     /// Files and folders that belong to it.
     places: &'static [&'static str],
+    /// Tests of the binary that count too, by the beginning of their full names.
+    pub(super) tests_of_binary: &'static [&'static str],
 }
 
 pub(super) const AREAS: &[Area] = &[
@@ -31,24 +33,28 @@ pub(super) const AREAS: &[Area] = &[
             "crates/permission/src/sensitive.rs",
             "crates/permission/src/shell",
         ],
+        tests_of_binary: &[],
     },
     Area {
         name: "decide",
         package: "gimlet-engine",
         crate_root: "crates/engine/src/lib.rs",
         places: &["crates/engine/src/decide.rs"],
+        tests_of_binary: &["cli conversation turns::"],
     },
     Area {
         name: "resume",
         package: "gimlet-store",
         crate_root: "crates/store/src/lib.rs",
         places: &["crates/store/src/resume"],
+        tests_of_binary: &["cli conversation resume::", "cli conversation store::"],
     },
     Area {
         name: "snapshots",
         package: "gimlet-store",
         crate_root: "crates/store/src/lib.rs",
         places: &["crates/store/src/snapshots"],
+        tests_of_binary: &["cli security undo::"],
     },
 ];
 
