@@ -1,5 +1,5 @@
 //! A small seeded mutator for smoke runs on stable: the same inputs on every machine, near enough to real ones that the
-//! parsers go deep. Real fuzzing is `cargo fuzz`.
+//! parsers go deep. Real fuzzing is `cargo xtask fuzz`.
 
 /// Pieces that parsers care about.
 const TOKENS: [&[u8]; 16] = [
@@ -21,10 +21,51 @@ const TOKENS: [&[u8]; 16] = [
     b"\xef\xbb\xbf",
 ];
 
-pub(crate) struct Mutator(u64);
+/// Runs `check` on every seed as it is, and on `times` changed copies of each.
+pub(crate) fn smoke(seeds: &[impl AsRef<[u8]>], check: fn(&[u8]), first: u64, times: usize) {
+    for (n, seed) in seeds.iter().enumerate() {
+        check(seed.as_ref());
+        let mut mutator = Mutator::new(n as u64 + first);
+        for _ in 0..times {
+            check(&mutator.mutate(seed.as_ref()));
+        }
+    }
+}
+
+/// Runs `check` on the inputs that fuzzing has kept: one on each line, with escapes.
+pub(crate) fn kept(corpus: &str, check: fn(&[u8])) {
+    for line in corpus.lines() {
+        check(&unescaped(line));
+    }
+}
+
+/// The reverse of `escape_ascii`.
+fn unescaped(line: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = line.as_bytes();
+    while let [first, more @ ..] = rest {
+        let (byte, skipped) = match (first, more) {
+            (b'\\', [b'x', high, low, ..]) => (hex(*high) << 4 | hex(*low), 4),
+            (b'\\', [b'n', ..]) => (b'\n', 2),
+            (b'\\', [b'r', ..]) => (b'\r', 2),
+            (b'\\', [b't', ..]) => (b'\t', 2),
+            (b'\\', [other, ..]) => (*other, 2),
+            (byte, _) => (*byte, 1),
+        };
+        bytes.push(byte);
+        rest = &rest[skipped..];
+    }
+    bytes
+}
+
+fn hex(digit: u8) -> u8 {
+    (digit as char).to_digit(16).map_or(0, |value| value as u8)
+}
+
+struct Mutator(u64);
 
 impl Mutator {
-    pub(crate) fn new(seed: u64) -> Self {
+    fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
@@ -40,7 +81,7 @@ impl Mutator {
     }
 
     /// `input` after a few random changes.
-    pub(crate) fn mutate(&mut self, input: &[u8]) -> Vec<u8> {
+    fn mutate(&mut self, input: &[u8]) -> Vec<u8> {
         let mut bytes = input.to_vec();
         for _ in 0..=self.below(6) {
             self.change(&mut bytes);

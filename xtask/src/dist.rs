@@ -280,7 +280,7 @@ fn install_script(root: &Path, url: Option<&str>, key: Option<&str>) -> Result<S
     Ok(script)
 }
 
-fn hex_sha256(bytes: &[u8]) -> String {
+pub(crate) fn hex_sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 

@@ -9,8 +9,11 @@ mod clients;
 mod demo;
 mod deps;
 mod dist;
+mod fuzz;
 mod ids;
+mod keep_data;
 mod modules;
+mod mutate;
 mod record;
 mod settings;
 mod shape;
@@ -20,6 +23,7 @@ mod steps;
 mod supply;
 mod test;
 mod tool_names;
+mod tree;
 mod walk;
 
 use std::path::{Path, PathBuf};
@@ -33,6 +37,12 @@ const USAGE: &str = "Usage: cargo xtask <task>
     --only TEXT         only the Rust tests whose full name contains TEXT
   test --long [NAME]    the full counts of tests that have a short form, in pieces that can be continued
   flake [TEXT]          repeat the tests that start processes 20 times beside busy loops, in pieces that can be continued
+  mutate [NAME]         change deciding functions one by one and see which changes no test notices, in pieces that can be continued
+    --sample N          this many changes (300)
+    --seed S            another sample
+  fuzz [NAME]           run the fuzz targets with libFuzzer; the minutes of all runs add up
+    --minutes N         of each target (2)
+  keep-data             write the data that later builds must read: one of each kind, as a fixture
   deps                  check the edges between our crates, cycles between the modules of a crate, and names of tools
   supply                check licences, sources and number of the packages we depend on
   ids                   check which items of the specification's checklists no test names
@@ -61,6 +71,9 @@ fn main() -> ExitCode {
         ["test", ref options @ ..] => test::run(&root(), options),
         ["flake"] => test::flake(&root(), None),
         ["flake", filter] => test::flake(&root(), Some(filter)),
+        ["mutate", ref options @ ..] => mutate::run(&root(), options),
+        ["fuzz", ref options @ ..] => fuzz::run(&root(), options),
+        ["keep-data"] => keep_data::run(&root()),
         ["deps"] => steps::stage("crate and module edges", || deps::check(&root())),
         ["supply"] => steps::stage("dependencies", || supply::check(&root())),
         ["ids"] => steps::stage("checklist items", || ids::check(&root())),

@@ -31,7 +31,7 @@ fn with_row(text: &str, key: &str, rest: &str) -> Result<String> {
 }
 
 /// The date as `2026-11-18`.
-fn today() -> String {
+pub(crate) fn today() -> String {
     let output = Command::new("date").arg("+%F").output();
     output.map_or_else(|_| String::new(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

@@ -1,11 +1,12 @@
 //! `cargo xtask test`: everything a change must pass, as stages with their times. `docs/testing.md` describes the
 //! options.
 
-mod build;
+pub(crate) mod build;
 mod changed;
 mod flake;
+mod leftovers;
 mod long;
-mod queue;
+pub(crate) mod queue;
 mod times;
 
 use crate::steps::{self, Stages, cargo_program};
@@ -125,12 +126,15 @@ fn rust_tests(root: &Path, built: &Built, filter: Option<&str>) -> Result<()> {
         std::cmp::Reverse(earlier.get(&name(&built.tests, case)).copied().unwrap_or_default())
     });
     println!("   {} tests in {} executables", cases.len(), built.tests.len());
-    let queue = TestQueue { binaries: &built.tests, env: BTreeMap::new(), workers: workers() };
+    let run = leftovers::run_name();
+    let env = BTreeMap::from([(leftovers::VARIABLE.to_owned(), run.clone())]);
+    let queue = TestQueue { binaries: &built.tests, env, workers: workers(), limit: queue::TEST_TIMEOUT };
     let total = cases.len();
     let runs = queue.run(&cases, |done, run| progress(done, total, run));
     times::save(root, earlier, &runs);
     let repeated = repeat_failed(&queue, &runs);
-    summary(&runs, &repeated, list.ignored)
+    summary(&runs, &repeated, list.ignored)?;
+    leftovers::check(&run)
 }
 
 fn name(binaries: &[TestBinary], case: &TestCase) -> String {
@@ -156,7 +160,7 @@ fn repeat_failed(queue: &TestQueue<'_>, runs: &[TestRun]) -> Vec<TestRun> {
     if failed.len() > MOST_REPEATED {
         return Vec::new();
     }
-    let alone = TestQueue { binaries: queue.binaries, env: queue.env.clone(), workers: 1 };
+    let alone = TestQueue { binaries: queue.binaries, env: queue.env.clone(), workers: 1, limit: queue::TEST_TIMEOUT };
     alone.run(&failed, |_, run| {
         println!("   repeated {}: {}", run.name, if run.passed { "passed" } else { "FAILED again" });
     })

@@ -2,8 +2,8 @@
 
 use crate::clients;
 use crate::steps::{cargo_program, target_folder};
+use crate::tree::Tree;
 use anyhow::{Context, Result, bail, ensure};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let steps = steps_of(&page)?;
     let mut tree = Tree::read(root)?;
     for step in &steps {
-        tree.change(step).with_context(|| format!("{step:?}"))?;
+        change(&mut tree, step).with_context(|| format!("{step:?}"))?;
     }
     let copy = target_folder(root).join("first-change");
     tree.write(&copy)?;
@@ -92,59 +92,19 @@ fn block_of<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<String> {
     Some(format!("{}\n", body.join("\n")))
 }
 
-/// The files that git tracks or would track, by path with their content; builds and installed clients are not among
-/// them.
-struct Tree(BTreeMap<String, Vec<u8>>);
-
-impl Tree {
-    fn read(root: &Path) -> Result<Self> {
-        let mut command = Command::new("git");
-        command.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
-        let list = command.output().context("git")?;
-        ensure!(list.status.success(), "git ls-files: {}", String::from_utf8_lossy(&list.stderr));
-        let list = String::from_utf8(list.stdout)?;
-        let mut files = BTreeMap::new();
-        // A file that was removed and not yet committed is still in the list.
-        for name in list.split_terminator('\0').filter(|name| root.join(name).is_file()) {
-            files.insert(name.to_owned(), std::fs::read(root.join(name)).with_context(|| name.to_owned())?);
+fn change(tree: &mut Tree, step: &Step) -> Result<()> {
+    match step {
+        Step::NewFile { path, text } => {
+            ensure!(tree.0.insert(path.clone(), text.clone().into_bytes()).is_none(), "{path} exists");
         }
-        Ok(Self(files))
+        Step::Insert { path, side, anchor, text } => {
+            let old = tree.0.get(path).with_context(|| format!("there is no {path}"))?;
+            let new = inserted(std::str::from_utf8(old)?, anchor, *side, text).with_context(|| path.clone())?;
+            tree.0.insert(path.clone(), new.into_bytes());
+        }
+        Step::Run { .. } => {}
     }
-
-    fn change(&mut self, step: &Step) -> Result<()> {
-        match step {
-            Step::NewFile { path, text } => {
-                ensure!(self.0.insert(path.clone(), text.clone().into_bytes()).is_none(), "{path} exists");
-            }
-            Step::Insert { path, side, anchor, text } => {
-                let old = self.0.get(path).with_context(|| format!("there is no {path}"))?;
-                let new = inserted(std::str::from_utf8(old)?, anchor, *side, text).with_context(|| path.clone())?;
-                self.0.insert(path.clone(), new.into_bytes());
-            }
-            Step::Run { .. } => {}
-        }
-        Ok(())
-    }
-
-    /// Makes `folder` equal to this tree. Unchanged files keep their modification time, so that the next run builds
-    /// little.
-    fn write(&self, folder: &Path) -> Result<()> {
-        let kept = folder.join("files");
-        let earlier = std::fs::read_to_string(&kept).unwrap_or_default();
-        for name in earlier.lines().filter(|name| !self.0.contains_key(*name)) {
-            std::fs::remove_file(folder.join(name)).ok();
-        }
-        for (name, content) in &self.0 {
-            let path = folder.join(name);
-            if std::fs::read(&path).is_ok_and(|found| found == *content) {
-                continue;
-            }
-            std::fs::create_dir_all(path.parent().context("no folder")?)?;
-            std::fs::write(&path, content).with_context(|| name.clone())?;
-        }
-        let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
-        std::fs::write(&kept, names.join("\n")).context("list of files")
-    }
+    Ok(())
 }
 
 fn inserted(old: &str, anchor: &str, side: Side, text: &str) -> Result<String> {

@@ -51,7 +51,12 @@ fn retention_of_zero_days_is_refused() {
     // [CLI-98]
     let (layer, diagnostics) = decode(r#"{"cleanupPeriodDays": 0}"#);
     assert_eq!(layer.settings().cleanup_period_days, None);
-    assert_eq!(diagnostics.len(), 1);
+    let [diagnostic] = &diagnostics[..] else { panic!("{diagnostics:?}") };
+    assert_eq!((diagnostic.line, diagnostic.key.as_deref()), (Some(1), Some("cleanupPeriodDays")));
+    assert!(diagnostic.message.contains("at least 1"), "{}", diagnostic.message);
+    let (layer, diagnostics) = decode(r#"{"cleanupPeriodDays": 1}"#);
+    assert_eq!(layer.settings().cleanup_period_days, Some(1));
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
 }
 
 #[test]

@@ -423,4 +423,33 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn unreadable_calls_end_the_turn_at_their_limit() {
+        let after = |malformed_in_a_row| decide(&TurnFacts { malformed_in_a_row, ..facts(PhaseResult::CallsDone) });
+        assert_eq!(after(MAX_MALFORMED - 1), NextAction::CallModel);
+        assert_eq!(after(MAX_MALFORMED), NextAction::End(EndReason::MalformedCalls));
+    }
+
+    #[test]
+    fn the_turn_limit_counts_answered_requests() {
+        let after = |steps| decide(&TurnFacts { steps, max_turns: Some(3), ..facts(PhaseResult::CallsDone) });
+        assert_eq!((after(2), after(3)), (NextAction::CallModel, NextAction::End(EndReason::MaxTurns)));
+    }
+
+    #[test]
+    fn hosts_read_how_a_turn_ended() {
+        for (reason, terminal, subtype, interrupted) in [
+            (EndReason::Completed, "completed", "success", false),
+            (EndReason::MaxTurns, "max_turns", "error_max_turns", false),
+            (EndReason::Budget, "budget_exhausted", "error_max_budget_usd", false),
+            (EndReason::ApiError, "api_error", "success", false),
+            (EndReason::AbortedStreaming, "aborted_streaming", "error_during_execution", true),
+            (EndReason::AbortedTools, "aborted_tools", "error_during_execution", true),
+            (EndReason::AbortedWait, "aborted_tools", "error_during_execution", true),
+            (EndReason::ToolDeferred, "tool_deferred", "success", false),
+        ] {
+            assert_eq!((reason.terminal(), reason.subtype(), reason.is_interrupt()), (terminal, subtype, interrupted));
+        }
+    }
 }

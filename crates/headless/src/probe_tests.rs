@@ -14,11 +14,6 @@ const CORPUS: [&str; 5] = [
 // [SDK-34]
 #[test]
 fn lines_of_hosts_survive_mutation() {
-    for (n, seed) in CORPUS.iter().enumerate() {
-        check(seed.as_bytes());
-        let mut mutator = mutate::Mutator::new(n as u64 + 31);
-        for _ in 0..3000 {
-            check(&mutator.mutate(seed.as_bytes()));
-        }
-    }
+    mutate::kept(include_str!("../../../fuzz/corpus/inbound.txt"), check);
+    mutate::smoke(&CORPUS, check, 31, 3_000);
 }

@@ -5,6 +5,8 @@
 //! TLS is not decrypted: a command that may reach a host can send anything to it.
 
 mod head;
+#[cfg(any(test, fuzzing))]
+pub mod probe;
 mod socks;
 mod upstream;
 

@@ -1,6 +1,9 @@
 //! Plain HTTP over real sockets: bodies, streaming, proxies, broken connections, cancellation.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "support/frames.rs"]
+mod frames;
+
 use bytes::Bytes;
 use http::{Http, HttpError, HttpMethod, HttpRequest};
 use std::time::{Duration, Instant};
@@ -256,13 +259,12 @@ async fn half_answer(listener: TcpListener, address: &str) -> (TcpStream, http::
     (stream, response.unwrap())
 }
 
-async fn closed(stream: &mut TcpStream) -> Duration {
-    let started = Instant::now();
+/// Waits until the client has closed the connection.
+async fn closed(stream: &mut TcpStream) {
     let mut byte = [0];
     // End of file or a reset: both mean that the client closed the connection.
     let read = tokio::time::timeout(Duration::from_secs(10), stream.read(&mut byte)).await.expect("still open");
     assert!(matches!(read, Ok(0) | Err(_)));
-    started.elapsed()
 }
 
 // [TST-130]
@@ -272,8 +274,7 @@ async fn dropping_a_response_closes_its_connection() {
     let (mut stream, mut response) = half_answer(listener, &address).await;
     response.chunk().await.unwrap();
     drop(response);
-    let took = closed(&mut stream).await;
-    assert!(took < Duration::from_millis(50), "{took:?}");
+    closed(&mut stream).await;
 }
 
 // [TST-130]
@@ -289,8 +290,7 @@ async fn dropping_a_waiting_request_closes_its_connection() {
             stream
         } => stream,
     };
-    let took = closed(&mut stream).await;
-    assert!(took < Duration::from_millis(50), "{took:?}");
+    closed(&mut stream).await;
 }
 
 #[tokio::test]

@@ -451,3 +451,43 @@ fn notes_are_written_without_a_question_and_nothing_else_is() {
     let planning = policy(PermissionMode::Plan, &[]);
     assert_eq!(write(&planning, format!("{notes}/MEMORY.md")), "deny");
 }
+
+#[test]
+fn scripts_of_sed_are_read_to_their_end() {
+    let policy = policy(Mode::Default, &[]);
+    each(&policy, "allow", &["sed -n '2q' f", "sed -n '2q 5' f", "sed 's/a/b/' f"]);
+    each(&policy, "ask", &["sed 'q;e' f", "sed saxaya f", "sed 's\\a\\b\\' f"]);
+}
+
+#[test]
+fn a_wrapper_is_taken_off_only_as_it_is_written() {
+    let policy = policy(Mode::Default, &[]);
+    each(&policy, "allow", &["nice ls", "nice -5 ls", "nice -n 5 ls"]);
+    each(&policy, "ask", &["nice -x ls", "nice --help ls"]);
+}
+
+#[test]
+fn only_a_pattern_that_may_match_an_option_is_asked_about() {
+    let policy = policy(Mode::Default, &[]);
+    each(&policy, "allow", &["sort src/*.md", "diff src/*.md"]);
+    each(&policy, "ask", &["sort *.md", "sort ?.md", "sort [a-z].md"]);
+}
+
+#[test]
+fn deny_rules_of_searching_tools_are_rules_about_reading() {
+    for rule in ["Grep(secret/**)", "Glob(secret/**)"] {
+        let denied = policy(Mode::Default, &[(Deny, rule)]);
+        assert_eq!((read(&denied, "/w/app/secret/x"), read(&denied, "/w/app/src/x")), ("deny", "allow"), "{rule}");
+    }
+    for rule in ["Write(secret/**)", "NotebookEdit(secret/**)"] {
+        let denied = policy(Mode::AcceptEdits, &[(Deny, rule)]);
+        assert_eq!((write(&denied, "/w/app/secret/x"), write(&denied, "/w/app/src/x")), ("deny", "allow"), "{rule}");
+    }
+}
+
+#[test]
+fn a_policy_says_which_tools_its_rules_name() {
+    let policy = policy(Mode::Default, &[(Deny, "WebFetch"), (Ask, "mcp__s__t")]);
+    assert!(policy.names("WebFetch") && policy.names("mcp__s__t"));
+    assert!(!policy.names("WebSearch") && !policy.names("mcp__s__u"));
+}

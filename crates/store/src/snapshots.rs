@@ -125,3 +125,7 @@ impl Snapshots {
 #[cfg(test)]
 #[path = "snapshots/snapshots_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "snapshots/newer_tests.rs"]
+mod newer_tests;

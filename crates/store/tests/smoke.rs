@@ -13,11 +13,6 @@ const CORPUS: [&str; 2] =
 // [TST-142] [TST-168]
 #[test]
 fn sessions_survive_mutation() {
-    for (n, seed) in CORPUS.iter().enumerate() {
-        check::check(seed.as_bytes());
-        let mut mutator = mutate::Mutator::new(n as u64 + 11);
-        for _ in 0..500 {
-            check::check(&mutator.mutate(seed.as_bytes()));
-        }
-    }
+    mutate::kept(include_str!("../../../fuzz/corpus/transcript.txt"), check::check);
+    mutate::smoke(&CORPUS, check::check, 11, 500);
 }

@@ -6,7 +6,6 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 const SHAPES: [&str; 6] = ["plain", "setsid", "nohup", "daemon", "doublefork", "scrubbed"];
 
@@ -35,26 +34,18 @@ fn fixture(command: &str, dir: &Path) -> Fixture {
     Fixture(program.arg(command).arg(dir).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
 }
 
-fn eventually(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + limit;
-    while !holds() {
-        assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 fn pid_in(path: &Path) -> i32 {
     std::fs::read_to_string(path).unwrap().trim().parse().unwrap()
 }
 
 fn ready(dir: &Path) {
-    eventually(Duration::from_secs(20), "the fixture is ready", || dir.join("ready").exists());
+    testkit::wait_until("the fixture is ready", || dir.join("ready").exists());
 }
 
 fn everyone_goes(dir: &Path) {
     for shape in SHAPES {
         let pid = pid_in(&dir.join(shape));
-        eventually(Duration::from_secs(2), &format!("{shape} ({pid}) is gone"), || !sys::is_alive(pid));
+        testkit::wait_until(&format!("{shape} ({pid}) is gone"), || !sys::is_alive(pid));
     }
 }
 
@@ -82,7 +73,7 @@ fn nothing_survives_sigkill() {
     let keeper = keeper_of(parent.0.id());
     parent.end();
     everyone_goes(dir.path());
-    eventually(Duration::from_secs(2), "the keeper is gone", || !sys::is_alive(keeper));
+    testkit::wait_until("the keeper is gone", || !sys::is_alive(keeper));
 }
 
 // [TST-57]
@@ -127,7 +118,7 @@ fn a_keeper_that_was_killed_is_replaced() {
     let (first, second) = (pid_in(&dir.path().join("ready")), pid_in(&dir.path().join("plain")));
     assert!(sys::is_alive(first) && sys::is_alive(second));
     parent.end();
-    eventually(Duration::from_secs(2), "both are gone", || !sys::is_alive(first) && !sys::is_alive(second));
+    testkit::wait_until("both are gone", || !sys::is_alive(first) && !sys::is_alive(second));
 }
 
 #[test]

@@ -160,6 +160,7 @@ fn no_sequence_clears_screen_or_scrollback() {
     }
     surface.leave(&[]).unwrap();
     let text = String::from_utf8(std::mem::take(&mut surface.out)).unwrap();
+    assert!(text.contains("line 0") && text.contains("line 49"), "everything was written: {text:?}");
     for forbidden in ["\x1b[2J", "\x1b[3J", "\x1bc", "\x1b[H", "\x1b[?1049h"] {
         assert!(!text.contains(forbidden), "{forbidden:?}");
     }

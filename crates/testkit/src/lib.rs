@@ -16,6 +16,7 @@ mod sandbox;
 mod serve;
 mod server;
 mod terminal;
+mod wait;
 
 pub use captured::CapturedRequest;
 pub use gate::ReplyGate;
@@ -24,3 +25,4 @@ pub use reply::ScriptedReply;
 pub use sandbox::{FinishedRun, GimletRun, RunningGimlet, Sandbox, stream_lines};
 pub use server::ModelServer;
 pub use terminal::TestTerminal;
+pub use wait::{let_pass, until, wait_for, wait_until};

@@ -26,18 +26,26 @@ pub struct Sandbox {
 impl Sandbox {
     /// `exe` is `env!("CARGO_BIN_EXE_gimlet")` of the calling test.
     pub fn new(exe: impl Into<PathBuf>) -> Self {
-        let temp = tempfile::tempdir().unwrap();
+        // The test command names its run, to find what is left of it.
+        let run = std::env::var("GIMLET_TEST_RUN").unwrap_or_else(|_| "tmp".to_owned());
+        let temp = tempfile::Builder::new().prefix(&format!(".{run}")).tempdir().unwrap();
         let root = temp.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("home/.claude")).unwrap();
         std::fs::create_dir_all(root.join("project")).unwrap();
+        std::fs::create_dir_all(root.join("tmp")).unwrap();
         let mut sandbox = Self { root, exe: exe.into(), env: Vec::new(), _temp: temp };
         sandbox.set("HOME", sandbox.home());
         sandbox.set("CLAUDE_CONFIG_DIR", sandbox.config_dir());
+        // Otherwise folders for its projects would be left in the shared temporary folder.
+        sandbox.set("CLAUDE_CODE_TMPDIR", sandbox.root.join("tmp"));
         sandbox.set("ANTHROPIC_API_KEY", "test-key");
         sandbox.set("TERM", "xterm-256color");
         sandbox.set("TZ", "UTC");
-        if let Some(path) = std::env::var_os("PATH") {
-            sandbox.set("PATH", path);
+        // `cargo xtask mutate` switches a change of the program on, and asks which changes a test reaches.
+        for name in ["PATH", "GIMLET_MUTANT", "GIMLET_MUTANTS_REACHED"] {
+            if let Some(value) = std::env::var_os(name) {
+                sandbox.set(name, value);
+            }
         }
         sandbox
     }

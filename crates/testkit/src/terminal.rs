@@ -14,6 +14,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longer than the time for which the program ignores keys that may have been typed before a question could be read. The
+/// program runs in real time, so the wait does too.
+const READING_TIME: Duration = Duration::from_millis(400);
 const SCROLLBACK: usize = 10_000;
 
 /// The output so far.
@@ -90,6 +93,12 @@ impl TestTerminal {
     /// Sends bytes as a keyboard would.
     pub fn send(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Answers a question that is on the screen as a person does, who has read it first.
+    pub fn answer(&mut self, keys: &str) {
+        crate::wait::let_pass(READING_TIME);
+        self.send(keys);
     }
 
     /// Changes the size; the process receives a signal.

@@ -66,7 +66,7 @@ pub(crate) fn build_profile(root: &Path, packages: &[String], release: bool) -> 
 
 impl Built {
     /// Handles one message of cargo: prints diagnostics, records executables.
-    fn note(&mut self, message: &Value) {
+    pub(crate) fn note(&mut self, message: &Value) {
         match message["reason"].as_str() {
             Some("compiler-message") => self.diagnostic(&message["message"]),
             Some("compiler-artifact") => self.artifact(message),

@@ -30,7 +30,12 @@ pub(crate) fn flake(root: &Path, filter: Option<&str>) -> Result<()> {
         cases.len(),
         cases.len() - open.len()
     );
-    let queue = TestQueue { binaries: &built.tests, env: BTreeMap::new(), workers: super::workers() };
+    let queue = TestQueue {
+        binaries: &built.tests,
+        env: BTreeMap::new(),
+        workers: super::workers(),
+        limit: queue::TEST_TIMEOUT,
+    };
     let mut failed: BTreeMap<String, usize> = BTreeMap::new();
     beside_busy_loops(|| {
         for (number, batch) in open.chunks(BATCH).enumerate() {

@@ -63,7 +63,7 @@ fn run_form(root: &Path, form: &LongForm) -> Result<()> {
     for piece in finished(root, form)..form.pieces() {
         let env = [("GIMLET_SAMPLES", form.piece), ("GIMLET_SEED", 20_261_118 + piece)];
         let env: BTreeMap<String, String> = env.iter().map(|(k, v)| ((*k).to_owned(), v.to_string())).collect();
-        let queue = TestQueue { binaries: &built.tests, env, workers: 1 };
+        let queue = TestQueue { binaries: &built.tests, env, workers: 1, limit: queue::TEST_TIMEOUT };
         for run in queue.run(std::slice::from_ref(case), |_, _| {}) {
             if !run.passed {
                 record::row(root, "long", form.name, &format!("piece {piece} of {} FAILED", form.pieces()))?;

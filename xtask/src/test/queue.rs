@@ -11,8 +11,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// A test that takes longer is killed and counted as failed.
-const TEST_TIMEOUT: Duration = Duration::from_mins(10);
+/// The limit of a test in the test command.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(10);
 /// Longest sleep of a worker between two checks of its test.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -73,6 +73,8 @@ pub(crate) struct TestQueue<'a> {
     /// Variables that every test gets in addition to our environment.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) workers: usize,
+    /// A test that takes longer is killed and counted as failed.
+    pub(crate) limit: Duration,
 }
 
 impl TestQueue<'_> {
@@ -97,7 +99,7 @@ impl TestQueue<'_> {
         done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn run_one(&self, case: &TestCase) -> TestRun {
+    pub(crate) fn run_one(&self, case: &TestCase) -> TestRun {
         let name = format!("{} {}", self.binaries[case.binary].name, case.function);
         let started = Instant::now();
         let (passed, output) =
@@ -114,7 +116,7 @@ impl TestQueue<'_> {
         command.env("CARGO_MANIFEST_DIR", &binary.folder).stdin(Stdio::null()).process_group(0);
         command.stdout(file.try_clone()?).stderr(file.try_clone()?);
         let mut child = command.spawn()?;
-        let status = wait(&mut child)?;
+        let status = wait(&mut child, self.limit)?;
         kill_group(child.id());
         let mut output = Vec::new();
         file.rewind()?;
@@ -128,9 +130,9 @@ impl TestQueue<'_> {
 }
 
 /// Waits for the end of a test; `None` when it took too long and was killed.
-fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
+fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let started = Instant::now();
-    while started.elapsed() < TEST_TIMEOUT {
+    while started.elapsed() < limit {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }

@@ -1,7 +1,5 @@
 //! Helpers of tests that kill the process: random moments from a seed, and a search for surviving processes.
 
-use std::time::{Duration, Instant};
-
 /// xorshift64*: enough to spread moments, and reproducible from the printed seed.
 pub(crate) struct Random(pub(crate) u64);
 
@@ -40,18 +38,12 @@ pub(crate) fn having(name: &str, value: &str) -> Vec<i32> {
     pids.filter(|pid| u32::try_from(*pid) != Ok(own)).filter(holds).collect()
 }
 
-/// Asserts that within two seconds `look` finds no process any more.
+/// Waits until `look` finds no process any more. Those that are looked for live much longer than the wait.
 pub(crate) fn assert_nobody_left(look: impl Fn() -> Vec<i32>) {
-    let deadline = Instant::now() + Duration::from_secs(2);
-    loop {
-        let left = look();
-        if left.is_empty() {
-            return;
-        }
-        let told: Vec<String> = left.iter().map(|pid| describe(*pid)).collect();
-        assert!(Instant::now() < deadline, "still alive after 2 s: {told:#?}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    testkit::wait_for(|| {
+        let left: Vec<String> = look().into_iter().map(describe).collect();
+        if left.is_empty() { Ok(()) } else { Err(format!("still alive: {left:#?}")) }
+    });
 }
 
 fn describe(pid: i32) -> String {

@@ -61,9 +61,5 @@ pub(crate) fn scene(replies: impl IntoIterator<Item = ScriptedReply>) -> (ModelS
 
 /// Waits until the server has written `text` to its log.
 pub(crate) fn wait_for_text(path: &std::path::Path, text: &str) {
-    let begun = std::time::Instant::now();
-    while !std::fs::read_to_string(path).is_ok_and(|log| log.contains(text)) {
-        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{text:?} is not in {}", path.display());
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    testkit::wait_until(text, || std::fs::read_to_string(path).is_ok_and(|log| log.contains(text)));
 }

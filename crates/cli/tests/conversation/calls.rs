@@ -5,7 +5,7 @@ use crate::common::{EXE, host, kinds, of_kind, print, session_of, stream};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use testkit::{CapturedRequest, ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedReply};
 
 fn is_search(request: &CapturedRequest) -> bool {
@@ -324,9 +324,5 @@ fn commands_see_their_surroundings_and_nested_runs_are_kept() {
 }
 
 fn wait_until(ready: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !ready() {
-        assert!(Instant::now() < deadline, "it did not happen within 20 s");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    testkit::wait_until("a condition", ready);
 }

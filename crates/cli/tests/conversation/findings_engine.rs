@@ -275,13 +275,8 @@ fn programs_can_tell_from_the_screen_what_goes_on() {
     let mut terminal = sandbox.gimlet(&["make it"]).terminal(80, 30);
     let question = terminal.wait_for("Do you want");
     assert!(question.contains("esc to cancel") && question.contains("touch made"), "{question}");
-    // Keys that follow the question too closely are ignored, so the answer is sent until it is accepted.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while server.requests().len() < 2 {
-        assert!(std::time::Instant::now() < deadline, "the answer was never taken");
-        std::thread::sleep(std::time::Duration::from_millis(700));
-        terminal.send("1");
-    }
+    terminal.answer("1");
+    server.wait_for_requests(2);
     terminal.wait_for("esc to interrupt");
     gate.open_all();
     let idle = terminal
@@ -367,11 +362,7 @@ fn a_list_of_sessions_says_which_one_works() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut run = print(&sandbox, "work", &["--allowedTools", "Bash"]).spawn();
     run.wait_for("assistant");
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !sandbox.project().join("begun").exists() {
-        assert!(std::time::Instant::now() < deadline);
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    testkit::wait_until("begun", || sandbox.project().join("begun").exists());
     assert_eq!(listed(&sandbox)[0]["state"], "working");
     let path = sandbox.transcript_paths()[0].clone();
     let old = std::fs::metadata(&path).unwrap().modified().unwrap() - std::time::Duration::from_mins(2);

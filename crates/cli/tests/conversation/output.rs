@@ -174,7 +174,8 @@ fn no_line_is_longer_than_clients_can_take() {
     let long = format!("{}\u{2028}", "line of text\n".repeat(110_000));
     let server = ModelServer::script([ScriptedReply::text(long.clone())]);
     let stream = run(&server, &[&["-p", "hi"], &STREAM[..]].concat()).expect_clean();
-    assert!(stream.stdout.lines().all(|l| l.chars().count() <= 1_000_000));
+    let longest = stream.stdout.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!((500_000..=1_000_000).contains(&longest), "{longest}");
     assert!(!stream.stdout.contains('\u{2028}'));
     let server = ModelServer::script([ScriptedReply::text(long.clone())]);
     let text = run(&server, &["-p", "hi"]).expect_clean();
@@ -195,7 +196,7 @@ fn a_slow_reader_gets_the_last_line_whole() {
     let (mut text, mut chunk) = (Vec::new(), [0; 16 * 1024]);
     while let Ok(count @ 1..) = stdout.read(&mut chunk) {
         text.extend_from_slice(&chunk[..count]);
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        testkit::let_pass(std::time::Duration::from_millis(5));
     }
     assert!(child.wait().unwrap().success());
     let lines = stream_lines(&String::from_utf8(text).unwrap());

@@ -65,7 +65,9 @@ fn parallel_calls_answer_in_order_and_hang_on_their_own_lines() {
     assert_eq!(ids, ["toolu_a", "toolu_b"]);
     assert!(request.tool_results().iter().all(|r| r.get("is_error").is_none()));
     let on_disk = sandbox.transcript();
-    for result in on_disk.iter().filter(|l| l.get("toolUseResult").is_some()) {
+    let results: Vec<&Value> = on_disk.iter().filter(|l| l.get("toolUseResult").is_some()).collect();
+    assert_eq!(results.len(), 2, "{on_disk:?}");
+    for result in results {
         let parent = on_disk.iter().find(|l| l["uuid"] == result["parentUuid"]).unwrap();
         assert_eq!(parent["message"]["content"][0]["id"], result["message"]["content"][0]["tool_use_id"]);
         assert_eq!(result["sourceToolAssistantUUID"], parent["uuid"]);
@@ -85,7 +87,9 @@ fn a_failed_call_is_an_error_string_and_the_turn_goes_on() {
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let lines = stream(&sandbox, "try", &[]);
-    for line in lines.iter().filter(|l| l["type"] == "user") {
+    let results: Vec<&Value> = lines.iter().filter(|l| l["type"] == "user").collect();
+    assert_eq!(results.len(), 3, "{lines:?}");
+    for line in results {
         assert!(line["tool_use_result"].as_str().unwrap().starts_with("Error: "), "{line}");
         assert_eq!(line["message"]["content"][0]["is_error"], true);
     }

@@ -102,7 +102,7 @@ fn round(number: usize, random: &mut Random) -> usize {
     let run = print(&scene.sandbox, "work", &["--session-id", &scene.session]).spawn();
     // Somewhere in the run, and a little after the request that marks the place.
     scene.server.wait_for_requests(usize::try_from(random.below(REQUESTS)).unwrap());
-    std::thread::sleep(Duration::from_micros(random.below(5000)));
+    testkit::let_pass(Duration::from_micros(random.below(5000)));
     run.kill();
     drop(run.finish());
     scene.assert_all_gone();

@@ -3,7 +3,7 @@
 
 use crate::common::{EXE, host, kinds, of_kind, print, stream};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use testkit::{ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
 const BYPASS: [&str; 2] = ["--permission-mode", "acceptEdits"];
@@ -333,12 +333,10 @@ fn a_hook_answers_the_permission_question() {
 fn hanging_and_broken_hooks_hold_nothing_up() {
     let server = ModelServer::script([bash("echo a"), bash("echo b"), ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    let hanging = json!({"type": "command", "command": "sleep 100", "timeout": 0.3});
+    let hanging = json!({"type": "command", "command": "sleep 600", "timeout": 0.3});
     let handlers = [hanging, command("echo first; echo oops >&2; exit 1"), command("no-such-program-at-all")];
     settings(&sandbox, &on("PreToolUse", "Bash", &handlers));
-    let since = Instant::now();
     let done = print(&sandbox, "go", &["--allowedTools", "Bash"]).run();
-    assert!(since.elapsed() < Duration::from_secs(20));
     assert_eq!(done.result()["result"], "end");
     for told in ["timed out after 0.3 s", "oops", "no-such-program-at-all"] {
         assert_eq!(done.stderr.matches("PreToolUse:Bash hook error").count(), 3, "{}", done.stderr);
@@ -363,17 +361,11 @@ fn a_flood_of_output_is_bounded() {
 fn a_daemon_of_a_hook_dies_with_gimlet() {
     let server = ModelServer::script([ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    let daemon = "(setsid sh -c 'echo $$ > pid; exec sleep 300' &) ; while [ ! -s pid ]; do :; done; echo up";
+    let daemon = "(setsid sh -c 'echo $$ > pid; exec sleep 600' &) ; while [ ! -s pid ]; do :; done; echo up";
     settings(&sandbox, &on("SessionStart", "", &[command(daemon)]));
-    let since = Instant::now();
     stream(&sandbox, "go", &[]);
-    assert!(since.elapsed() < Duration::from_secs(15));
     let pid = sandbox.read("pid").trim().to_owned();
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while std::path::Path::new(&format!("/proc/{pid}/cmdline")).exists() {
-        assert!(Instant::now() < deadline, "the daemon {pid} lives on");
-        std::thread::yield_now();
-    }
+    testkit::wait_until("the end of the daemon", || !std::path::Path::new(&format!("/proc/{pid}/cmdline")).exists());
 }
 
 // [EXT-37] Variables that a hook exports reach later commands.
@@ -439,10 +431,8 @@ fn an_api_error_is_no_stop() {
 fn the_end_of_a_session_is_bounded() {
     let server = ModelServer::script([ScriptedReply::text("end")]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    settings(&sandbox, &on("SessionEnd", "", &[command("cat >> end.jsonl"), command("sleep 60")]));
-    let since = Instant::now();
+    settings(&sandbox, &on("SessionEnd", "", &[command("cat >> end.jsonl"), command("sleep 600")]));
     print(&sandbox, "go", &[]).run();
-    assert!(since.elapsed() < Duration::from_secs(15));
     assert_eq!(lines_of(&sandbox, "end.jsonl")[0]["reason"], "other");
 }
 

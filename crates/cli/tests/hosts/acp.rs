@@ -345,9 +345,5 @@ fn runs_in(dir: &std::path::Path) -> bool {
 }
 
 fn wait_until(condition: impl Fn() -> bool) {
-    let start = std::time::Instant::now();
-    while !condition() {
-        assert!(start.elapsed().as_secs() < 20, "waited in vain");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    testkit::wait_until("a condition", condition);
 }

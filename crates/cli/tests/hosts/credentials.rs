@@ -3,7 +3,10 @@
 
 use crate::common::{EXE, print};
 use serde_json::json;
-use testkit::{ModelServer, Sandbox, ScriptedReply};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
+use testkit::{GimletRun, ModelServer, Sandbox, ScriptedReply};
 
 fn fine() -> ModelServer {
     ModelServer::with_handler(|_| ScriptedReply::text("fine"))
@@ -104,20 +107,70 @@ fn a_refused_token_is_not_replaced_by_a_stored_login() {
     assert!(sandbox.config_dir().join(".credentials.json").exists());
 }
 
+/// A proxy for everything that is not on this machine. It refuses each connection and keeps the first line of what
+/// was sent.
+struct ProxyLog {
+    address: SocketAddr,
+    lines: mpsc::Receiver<String>,
+}
+
+impl ProxyLog {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for mut client in listener.incoming().flatten() {
+                let mut line = String::new();
+                BufReader::new(&client).read_line(&mut line).ok();
+                client.write_all(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n").ok();
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { address, lines }
+    }
+
+    fn set(&self, run: GimletRun) -> GimletRun {
+        let url = format!("http://{}", self.address);
+        run.env("HTTPS_PROXY", &url).env("HTTP_PROXY", &url).env("ALL_PROXY", &url).env("NO_PROXY", "127.0.0.1")
+    }
+
+    /// Everything that was sent so far. Connections are taken in order, so ours comes after all earlier ones.
+    fn seen(&self) -> Vec<String> {
+        TcpStream::connect(self.address).unwrap().write_all(b"end\n").unwrap();
+        self.lines.iter().take_while(|line| line != "end\n").collect()
+    }
+}
+
 // [CLI-96] Nothing is reported anywhere: with the switch on, set to a false value, or unset.
 #[test]
 fn requests_go_to_the_model_and_nowhere_else() {
+    let proxy = ProxyLog::start();
     for value in [None, Some("0"), Some("1")] {
-        let server = fine();
+        let server = ModelServer::script([
+            ScriptedReply::tool("Bash", json!({"command": "false"})),
+            ScriptedReply::text("done"),
+            ScriptedReply::error(400, "invalid_request_error", "no"),
+        ]);
         let sandbox = Sandbox::with_server(EXE, &server);
-        let mut run = print(&sandbox, "hi", &[]);
-        if let Some(value) = value {
-            run = run.env("DISABLE_TELEMETRY", value);
+        for (prompt, code) in [("hi", 0), ("fail", 1)] {
+            let mut run = proxy.set(print(&sandbox, prompt, &["--allowedTools", "Bash"]));
+            if let Some(value) = value {
+                run = run.env("DISABLE_TELEMETRY", value);
+            }
+            drop(run.run().expect_code(code));
         }
-        drop(run.run().expect_clean());
         let paths: Vec<String> = server.all_requests().iter().map(|r| r.path.clone()).collect();
-        assert!(paths.iter().all(|path| path.starts_with("/v1/messages")), "{paths:?}");
+        assert!(paths.len() == 3 && paths.iter().all(|path| path.starts_with("/v1/messages")), "{paths:?}");
     }
+    assert_eq!(proxy.seen(), [""; 0]);
+    // The proxy is used for other hosts: the assertion above can fail.
+    let sandbox = Sandbox::new(EXE);
+    let run = proxy.set(print(&sandbox, "hi", &[])).env("ANTHROPIC_BASE_URL", "https://elsewhere.test");
+    drop(run.env("ANTHROPIC_API_KEY", "key").env("CLAUDE_CODE_MAX_RETRIES", "0").run().expect_code(1));
+    assert_eq!(proxy.seen().first().map(String::as_str), Some("CONNECT elsewhere.test:443 HTTP/1.1\r\n"));
 }
 
 // [CLI-122]

@@ -13,6 +13,7 @@ mod control_requests;
 mod credentials;
 mod demo;
 mod docs;
+mod earlier;
 mod findings_settings;
 mod findings_told;
 mod launch;

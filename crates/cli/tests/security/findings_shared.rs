@@ -4,12 +4,9 @@
 
 use crate::common::{EXE, print};
 use serde_json::{Value, json};
-use std::time::Duration;
 use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedReply};
 
 const SHARED: &str = ".claude/settings.json";
-/// Longer than the guard against keys that were on their way.
-const REST: Duration = Duration::from_millis(400);
 
 /// Variables by which common programs run or load code, or send credentials elsewhere. The first ones are shown to work.
 const STEERING: [(&str, &str); 18] = [
@@ -94,8 +91,7 @@ fn functions_of_an_untrusted_folder_do_not_run_after_no() {
     let sandbox = folder(&server, &json!({"env": {"BASH_FUNC_ls%%": "() { touch ran; }"}}));
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(110, 40);
     terminal.wait_until("asked", |screen| screen.contains("Do you trust") && screen.contains("BASH_FUNC_ls"));
-    std::thread::sleep(REST);
-    terminal.send("2");
+    terminal.answer("2");
     terminal.wait_until("answered", |screen| !screen.contains("Do you trust"));
     terminal.send("go\r");
     terminal.wait_until("done", |screen| screen.contains("done"));
@@ -148,8 +144,7 @@ fn a_sandbox_of_an_untrusted_folder_is_asked_about_in_the_terminal() {
     let sandbox = folder(&server, &json!({"sandbox": {"enabled": true}}));
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(110, 40);
     terminal.wait_until("asked", |screen| screen.contains("Do you trust") && screen.contains("sandbox.enabled"));
-    std::thread::sleep(REST);
-    terminal.send("2");
+    terminal.answer("2");
     terminal.wait_until("answered", |screen| !screen.contains("Do you trust"));
     terminal.send("go\r");
     terminal.wait_until("the call is asked about", |s| s.contains("touch made") && s.contains("1. Yes"));

@@ -9,12 +9,9 @@ use crate::common::{EXE, json, print};
 use hostile::{Folder, LAYOUTS};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedReply, TestTerminal};
 
 const LOCAL: &str = ".claude/settings.local.json";
-/// Longer than the guard that ignores keys typed before a question appeared.
-const REST: Duration = Duration::from_millis(400);
 
 /// A model that tries to create a file and to read one outside.
 fn model() -> ModelServer {
@@ -162,8 +159,7 @@ fn a_hostile_folder_does_nothing_in_the_terminal_before_it_is_trusted() {
         if at % 4 != 0 {
             continue;
         }
-        std::thread::sleep(REST);
-        terminal.send("2");
+        terminal.answer("2");
         terminal.wait_until("answered", |s| !s.contains("Do you trust") && !s.contains("Use new entries"));
         terminal.send("go\r");
         terminal.wait_until("the call is asked about", |s| s.contains("touch made") && s.contains("1. Yes"));
@@ -250,8 +246,7 @@ fn do_not_ask_again_is_the_users_own() {
     let mut first = ready(&sandbox);
     first.send("go\r");
     first.wait_for("2. Yes, and do not ask again");
-    std::thread::sleep(REST);
-    first.send("2");
+    first.answer("2");
     first.wait_for("● Finished.");
     drop(first);
     assert!(sandbox.read(LOCAL).contains("mkdir"));
@@ -357,8 +352,7 @@ fn accepted_entries_stay_accepted_when_others_change() {
     let screen = terminal.wait_for("Use new entries");
     assert!(screen.contains("- language: a") && screen.contains("+ Bash(touch two)"), "{screen}");
     assert!(!screen.contains("Bash(touch one)"), "{screen}");
-    std::thread::sleep(REST);
-    terminal.send("2");
+    terminal.answer("2");
     terminal.wait_gone("Use new entries");
     terminal.send("go\r");
     terminal.wait_until("only the new rule is missing", asks_for_two);
@@ -394,8 +388,7 @@ fn shared_rules_added_after_trust_wait_alone() {
     assert!(run.stderr.contains("Bash(touch two)") && !run.stderr.contains("statusLine"), "{}", run.stderr);
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(110, 30);
     terminal.wait_for("+ Bash(touch two)");
-    std::thread::sleep(REST);
-    terminal.send("1");
+    terminal.answer("1");
     terminal.wait_gone("Use new entries");
     terminal.send("go\r");
     terminal.wait_for("● done");

@@ -342,7 +342,7 @@ fn nothing_outlives_its_command() {
         let size = || std::fs::metadata(cell.path("alive")).map_or(0, |meta| meta.len());
         let first = size();
         assert!(first > 0, "{}: the child never ran", cell.backend);
-        std::thread::sleep(Duration::from_millis(200));
+        testkit::let_pass(Duration::from_millis(200));
         assert_eq!(size(), first, "{}: the child lives on", cell.backend);
     });
 }

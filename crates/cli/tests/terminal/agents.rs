@@ -105,9 +105,7 @@ fn no_command_of_a_folder_runs_before_it_is_trusted_or_where_hooks_are_off() {
         terminal.wait_for("? for shortcuts");
         if project.get("subagentStatusLine").is_some() {
             terminal.wait_for("Do you trust");
-            // Longer than the guard that ignores keys typed before a question appeared.
-            std::thread::sleep(std::time::Duration::from_millis(400));
-            terminal.send("2");
+            terminal.answer("2");
             terminal.wait_gone("Do you trust");
         }
         terminal.send("look around\r");

@@ -5,7 +5,6 @@
 
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::{Duration, Instant};
 use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
@@ -21,25 +20,16 @@ fn leave(mut terminal: TestTerminal) -> String {
 
 /// The lines of a file, once there are `count`.
 fn lines_of(path: &Path, count: usize) -> Vec<String> {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
+    testkit::wait_for(|| {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        if lines.len() >= count {
-            return lines;
-        }
-        assert!(Instant::now() < deadline, "{} lines in {}: {text}", lines.len(), path.display());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        if lines.len() >= count { Ok(lines) } else { Err(format!("{count} lines in {}: {text}", path.display())) }
+    })
 }
 
 /// Waits until these bytes were written to the terminal.
 fn wait_for_bytes(terminal: &TestTerminal, wanted: &str) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !String::from_utf8_lossy(&terminal.bytes()).contains(wanted) {
-        assert!(Instant::now() < deadline, "{wanted:?} was never written");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    testkit::wait_until(wanted, || String::from_utf8_lossy(&terminal.bytes()).contains(wanted));
 }
 
 fn status_line(command: &str) -> String {
@@ -160,9 +150,7 @@ fn no_status_line_of_a_project_before_it_is_trusted_or_where_hooks_are_off() {
         terminal.wait_for("? for shortcuts");
         if project.get("statusLine").is_some() {
             terminal.wait_for("Do you trust");
-            // Longer than the guard that ignores keys typed before a question appeared.
-            std::thread::sleep(Duration::from_millis(400));
-            terminal.send("2");
+            terminal.answer("2");
             terminal.wait_gone("Do you trust");
         }
         terminal.send("go\r");
@@ -313,17 +301,12 @@ fn the_status_line_counts_lines_and_knows_the_name() {
         sandbox.gimlet(&["--permission-mode", "acceptEdits", "--name", "my work", "write it"]).terminal(80, 24);
     terminal.wait_for("● Written.");
     terminal.wait_gone("esc to interrupt");
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
+    let last: Value = testkit::wait_for(|| {
         let lines = lines_of(&told, 1);
         let last: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
-        if last["cost"]["total_lines_added"] == 4 {
-            assert_eq!(last["cost"]["total_lines_removed"], 1);
-            assert_eq!(last["session_name"], "my work");
-            break;
-        }
-        assert!(Instant::now() < deadline, "{last}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        if last["cost"]["total_lines_added"] == 4 { Ok(last) } else { Err(last.to_string()) }
+    });
+    assert_eq!(last["cost"]["total_lines_removed"], 1);
+    assert_eq!(last["session_name"], "my work");
     terminal.send("\x04");
 }

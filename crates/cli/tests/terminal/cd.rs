@@ -333,9 +333,7 @@ fn the_terminal_follows_and_asks_about_the_new_folder() {
     terminal.send(&format!("/cd {}\r", other.display()));
     let screen = terminal.wait_for("Do you trust");
     assert!(screen.contains("touch "), "{screen}");
-    // Longer than the guard that ignores keys typed before a question appeared.
-    std::thread::sleep(std::time::Duration::from_millis(400));
-    terminal.send("1");
+    terminal.answer("1");
     terminal.wait_gone("Do you trust");
     terminal.send("and now?\r");
     terminal.wait_for("● Three.");

@@ -17,11 +17,6 @@ fn start(sandbox: &Sandbox, size: (u16, u16)) -> TestTerminal {
     terminal
 }
 
-/// Longer than the guard against keys that were on their way before a question could be read.
-fn rest() {
-    std::thread::sleep(std::time::Duration::from_millis(400));
-}
-
 /// Types a command and runs it. The menu may offer more than what was typed, never something else.
 fn command(terminal: &mut TestTerminal, text: &str) {
     terminal.send(text);
@@ -53,9 +48,8 @@ fn a_compound_command_is_shown_in_parts_and_explained() {
     terminal.send("make it\r");
     let screen = terminal.wait_for("1. Yes");
     assert!(screen.contains("✔ ls") && screen.contains("? touch made.txt"), "{screen}");
-    rest();
     // The window's focus answers nothing, whatever it does.
-    terminal.send("\x1b[O\x1b[I");
+    terminal.answer("\x1b[O\x1b[I");
     terminal.send("\x05");
     terminal.wait_for("1 of 2 parts need your permission");
     assert!(!sandbox.project().join("made.txt").exists());
@@ -75,8 +69,7 @@ fn the_rule_can_be_changed_before_it_is_saved() {
     let mut terminal = start(&sandbox, (100, 30));
     terminal.send("make it\r");
     terminal.wait_for("2. Yes, and do not ask again for Bash(mkdir");
-    rest();
-    terminal.send(DOWN);
+    terminal.answer(DOWN);
     terminal.wait_for("e to edit the rule");
     terminal.send("e");
     terminal.wait_for("rule: Bash(mkdir");
@@ -100,13 +93,11 @@ fn a_change_is_edited_before_it_is_accepted_and_the_model_hears_of_it() {
     let mut terminal = start(&sandbox, (80, 30));
     terminal.send("write it\r");
     terminal.wait_for("+ proposed");
-    rest();
-    terminal.send("\x07");
+    terminal.answer("\x07");
     terminal.wait_for("changed by you");
     let screen = terminal.wait_for("+ my own words");
     assert!(!screen.contains("+ proposed"), "{screen}");
-    rest();
-    terminal.send("1");
+    terminal.answer("1");
     terminal.wait_for("● Written.");
     assert_eq!(sandbox.read("note.txt"), "my own words\n");
     let told = server.request(1).tool_results()[0]["content"].to_string();
@@ -131,8 +122,7 @@ fn several_questions_of_the_model_are_answered_in_tabs() {
     terminal.send("choose\r");
     let screen = terminal.wait_for("☐ One   ☐ Many   Send");
     assert!(screen.contains("[first looks like this]"), "{screen}");
-    rest();
-    terminal.send("2");
+    terminal.answer("2");
     terminal.wait_for("☒ One   ☐ Many");
     terminal.send("1");
     terminal.wait_for("☒ first");
@@ -163,11 +153,9 @@ fn a_plan_is_edited_and_its_file_named() {
     terminal.send("plan it\r");
     let screen = terminal.wait_for("1. first step");
     assert!(screen.contains("Plan file: "), "{screen}");
-    rest();
-    terminal.send("\x07");
+    terminal.answer("\x07");
     terminal.wait_for("1. a better step");
-    rest();
-    terminal.send("2");
+    terminal.answer("2");
     terminal.wait_for("● Going.");
     let told = server.request(1).tool_results()[0]["content"].to_string();
     assert!(told.contains("a better step"), "{told}");
@@ -348,8 +336,7 @@ fn a_narrow_and_a_tiny_terminal_can_answer() {
         let sandbox = Sandbox::with_server(EXE, &server);
         let mut terminal = sandbox.gimlet(&["make it"]).terminal(size.0, size.1);
         terminal.wait_for("1. Yes");
-        rest();
-        terminal.send("\r");
+        terminal.answer("\r");
         server.wait_for_requests(2);
         assert!(sandbox.project().join("made.txt").exists());
     }
@@ -381,8 +368,7 @@ fn a_plain_yes_does_not_count_as_a_change() {
     let mut terminal = start(&sandbox, (80, 30));
     terminal.send("write it\r");
     terminal.wait_for("+ café");
-    rest();
-    terminal.send("1");
+    terminal.answer("1");
     terminal.wait_for("● Written.");
     let told = server.request(1).tool_results()[0]["content"].to_string();
     assert!(!told.contains("changed your proposal"), "{told}");
@@ -404,8 +390,7 @@ fn the_question_about_a_file_shows_hidden_characters() {
     terminal.send("write it\r");
     let screen = terminal.wait_for("+ if admin\\u{202e}\\u{200b} two");
     assert!(screen.contains("+ one\\u{1b}[31mtwo"), "{screen}");
-    rest();
-    terminal.send("1");
+    terminal.answer("1");
     terminal.wait_for("x\\u{2066}y");
 }
 

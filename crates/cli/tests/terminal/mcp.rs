@@ -9,11 +9,6 @@ use testkit::{ModelServer, Sandbox, ScriptedReply, TestTerminal};
 const ESCAPE: &str = "\x1b";
 const DOWN: &str = "\x1b[B";
 
-/// Waits longer than the guard that ignores keys typed before a question could be read.
-fn rest() {
-    std::thread::sleep(std::time::Duration::from_millis(400));
-}
-
 /// The model calls this tool of the server, which asks.
 fn asked(tool: &str) -> (ModelServer, Sandbox, TestTerminal) {
     let (model, sandbox) =
@@ -26,7 +21,6 @@ fn asked(tool: &str) -> (ModelServer, Sandbox, TestTerminal) {
     terminal.wait_for("? for shortcuts");
     terminal.send("go\r");
     terminal.wait_for("The MCP server fix asks you");
-    rest();
     (model, sandbox, terminal)
 }
 
@@ -43,7 +37,7 @@ fn a_form_is_filled_in_and_checked_on_the_way() {
     let (model, _sandbox, mut terminal) = asked("form");
     let screen = terminal.wait_for("Your name");
     assert!(screen.contains("Who are you?") && screen.contains("Waiting for your answer"), "{screen}");
-    terminal.send("\r");
+    terminal.answer("\r");
     terminal.wait_for("it is needed");
     terminal.send("A\r");
     terminal.wait_for("at least 2 characters");
@@ -71,7 +65,7 @@ fn a_form_is_filled_in_and_checked_on_the_way() {
 fn what_may_be_left_out_is_left_out() {
     // [TST-213]
     let (model, _sandbox, mut terminal) = asked("form");
-    terminal.send("Ada\r");
+    terminal.answer("Ada\r");
     terminal.wait_for("Your name: Ada");
     terminal.send("36\r");
     terminal.wait_for("3. (leave it out)");
@@ -85,13 +79,13 @@ fn what_may_be_left_out_is_left_out() {
 fn a_form_is_declined_at_its_end_and_cancelled_anywhere() {
     // [TST-213]
     let (model, _sandbox, mut terminal) = asked("form");
-    terminal.send("Ada\r");
+    terminal.answer("Ada\r");
     terminal.wait_for("Your name: Ada");
     terminal.send(ESCAPE);
     assert_eq!(answer(&model, &terminal), json!({"action": "cancel"}));
     let (model, _sandbox, mut terminal) = asked("ask");
     terminal.wait_for("city");
-    terminal.send("Oslo\r");
+    terminal.answer("Oslo\r");
     terminal.wait_for("city: Oslo");
     terminal.send("\r");
     terminal.wait_for("2. Decline");
@@ -106,7 +100,7 @@ fn an_address_is_shown_whole_and_opened_by_nobody_but_the_person() {
         let (model, _sandbox, mut terminal) = asked("visit");
         let screen = terminal.wait_for("https://login.example/start?x=1");
         assert!(screen.contains("It leads to login.example."), "{screen}");
-        terminal.send(keys);
+        terminal.answer(keys);
         assert_eq!(answer(&model, &terminal)["action"], action);
     }
 }

@@ -3,12 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::json;
-use std::time::Duration;
 use testkit::{ModelServer, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
-/// Longer than the guard that ignores keys typed before a question appeared.
-const REST: Duration = Duration::from_millis(400);
 
 /// One conversation per pair of prompt and reply, recorded as the terminal records them.
 fn talked(replies: &[(&str, &str)], more: &[&str]) -> (ModelServer, Sandbox) {
@@ -142,22 +139,19 @@ fn nothing_of_a_folder_runs_before_it_is_trusted() {
     terminal.send("1\r");
     let screen = terminal.wait_for("Do you trust");
     assert!(screen.contains("touch hooked") && screen.contains("❯ 2. No, go on"), "{screen}");
-    std::thread::sleep(REST);
-    terminal.send("\x1b");
+    terminal.answer("\x1b");
     assert_eq!(terminal.finish().0, 0);
     assert!(!ran() && server.requests().is_empty());
     let mut without = picker(&sandbox, &[], (80, 24));
     without.wait_for("Do you trust");
-    std::thread::sleep(REST);
-    without.send("\r");
+    without.answer("\r");
     without.wait_gone("Do you trust");
     without.send("hi\r");
     without.wait_for("● Hello.");
     assert!(!ran(), "the folder was not trusted");
     let mut trusted = picker(&sandbox, &[], (80, 24));
     trusted.wait_for("Do you trust");
-    std::thread::sleep(REST);
-    trusted.send("1");
+    trusted.answer("1");
     trusted.wait_gone("Do you trust");
     trusted.send("hi\r");
     trusted.wait_for("● Again.");
@@ -181,15 +175,12 @@ fn servers_of_a_project_are_approved_one_by_one() {
     sandbox.write(".mcp.json", declared.to_string());
     let mut terminal = picker(&sandbox, &[], (80, 24));
     terminal.wait_for("Do you trust");
-    std::thread::sleep(REST);
-    terminal.send("1");
+    terminal.answer("1");
     let screen = terminal.wait_for("Use an MCP server");
     assert!(screen.contains("touch alpha-ran") && screen.contains("1 more after this one"), "{screen}");
-    std::thread::sleep(REST);
-    terminal.send("4");
+    terminal.answer("4");
     terminal.wait_for("touch beta-ran");
-    std::thread::sleep(REST);
-    terminal.send("\x1b");
+    terminal.answer("\x1b");
     terminal.wait_gone("Use an MCP server");
     terminal.send("hi\r");
     terminal.wait_for("● Hello.");
@@ -199,8 +190,7 @@ fn servers_of_a_project_are_approved_one_by_one() {
     let mut again = picker(&sandbox, &[], (80, 24));
     let screen = again.wait_for("touch beta-ran");
     assert!(!screen.contains("alpha"), "{screen}");
-    std::thread::sleep(REST);
-    again.send("1");
+    again.answer("1");
     again.wait_gone("Use an MCP server");
     // The answer is saved before the session starts.
     again.send("hi\r");
@@ -218,12 +208,10 @@ fn a_server_that_was_put_off_is_listed() {
     let mut terminal = picker(&sandbox, &[], (100, 30));
     let screen = terminal.wait_for("Do you trust");
     assert!(screen.contains("--api-key") && !screen.contains("canary"), "{screen}");
-    std::thread::sleep(REST);
-    terminal.send("1");
+    terminal.answer("1");
     let screen = terminal.wait_for("Use an MCP server");
     assert!(screen.contains("--api-key") && !screen.contains("canary"), "{screen}");
-    std::thread::sleep(REST);
-    terminal.send("3");
+    terminal.answer("3");
     terminal.wait_gone("Use an MCP server");
     terminal.send("/mcp\r");
     let screen = terminal.wait_for("not approved; the next start of gimlet");
@@ -242,13 +230,11 @@ fn bypassing_is_warned_of_once() {
     let flag = ["--dangerously-skip-permissions"];
     let mut terminal = picker(&sandbox, &flag, (80, 24));
     terminal.wait_for("Bypass all permission checks?");
-    std::thread::sleep(REST);
-    terminal.send("\r");
+    terminal.answer("\r");
     assert_eq!(terminal.finish().0, 0);
     let mut accepted = picker(&sandbox, &flag, (80, 24));
     accepted.wait_for("Bypass all permission checks?");
-    std::thread::sleep(REST);
-    accepted.send("1");
+    accepted.answer("1");
     accepted.wait_for("bypass permissions on");
     drop(accepted);
     picker(&sandbox, &flag, (80, 24)).wait_for("bypass permissions on");
@@ -276,8 +262,7 @@ fn a_large_old_conversation_is_offered_as_a_summary() {
     let mut terminal = picker(&sandbox, &["-c"], (80, 24));
     let screen = terminal.wait_for("This conversation is large and old");
     assert!(screen.contains("About 150k tokens"), "{screen}");
-    std::thread::sleep(REST);
-    terminal.send("2");
+    terminal.answer("2");
     terminal.wait_for("● The tokenizer was wrong.");
 }
 
@@ -316,13 +301,11 @@ fn leaving_asks_while_something_runs() {
     terminal.send("/exit\r");
     let screen = terminal.wait_for("Something is still running");
     assert!(screen.contains("❯ 2. Stay"), "{screen}");
-    std::thread::sleep(REST);
-    terminal.send("\x1b");
+    terminal.answer("\x1b");
     terminal.wait_gone("Something is still running");
     terminal.send("/exit\r");
     terminal.wait_for("Something is still running");
-    std::thread::sleep(REST);
-    terminal.send("1");
+    terminal.answer("1");
     assert_eq!(terminal.finish().0, 0);
 }
 
@@ -333,12 +316,10 @@ fn a_host_that_would_get_credentials_is_agreed_to_by_itself() {
     let mut terminal = picker(&sandbox, &[], (80, 24));
     let screen = terminal.wait_for("Do you trust");
     assert!(screen.contains("ANTHROPIC_BASE_URL sends requests to elsewhere.test"), "{screen}");
-    std::thread::sleep(REST);
-    terminal.send("1");
+    terminal.answer("1");
     let screen = terminal.wait_for("credentials to elsewhere.test?");
     assert!(screen.contains("❯ 2. No"), "{screen}");
-    std::thread::sleep(REST);
-    terminal.send("\r");
+    terminal.answer("\r");
     assert_eq!(terminal.finish().0, 0);
     assert_eq!(sandbox.gimlet(&["trust", "--show"]).run().code(), 1, "nothing was recorded");
 }

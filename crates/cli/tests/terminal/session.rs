@@ -77,9 +77,7 @@ fn a_command_is_asked_for_and_shown_with_its_output() {
     terminal.send("make it\r");
     let screen = terminal.wait_for("1. Yes");
     assert!(screen.contains("touch made.txt && echo done-$((40+2))"), "{screen}");
-    // Longer than the guard that ignores keys typed before a question appeared.
-    std::thread::sleep(std::time::Duration::from_millis(400));
-    terminal.send("1");
+    terminal.answer("1");
     let screen = terminal.wait_for("● Made.");
     assert!(screen.contains("⎿ done-42"), "{screen}");
     assert!(sandbox.project().join("made.txt").exists());
@@ -99,8 +97,7 @@ fn a_question_of_the_model_is_answered() {
     terminal.send("choose\r");
     let screen = terminal.wait_for("3. Something else");
     assert!(screen.contains("Which database?") && screen.contains("a server"), "{screen}");
-    std::thread::sleep(std::time::Duration::from_millis(400));
-    terminal.send("2");
+    terminal.answer("2");
     terminal.wait_for("● Postgres it is.");
     let told = server.request(1).tool_results()[0]["content"].to_string();
     assert!(told.contains("Postgres"), "{told}");
@@ -114,8 +111,7 @@ fn a_refused_command_does_not_run_and_ends_the_turn() {
     let mut terminal = start(&sandbox, &[]);
     terminal.send("make it\r");
     terminal.wait_for("1. Yes");
-    std::thread::sleep(std::time::Duration::from_millis(400));
-    terminal.send("\x1b");
+    terminal.answer("\x1b");
     terminal.wait_gone("1. Yes");
     terminal.wait_gone("esc to interrupt");
     assert!(!sandbox.project().join("made.txt").exists());
@@ -325,7 +321,7 @@ fn nothing_wakes_up_while_nothing_happens() {
     // First the threads and connections of the turn become idle; then two seconds must pass without a single wake-up.
     let rests = (0..12).any(|_| {
         let before = sleeps(terminal.pid());
-        std::thread::sleep(std::time::Duration::from_secs(2));
+        testkit::let_pass(std::time::Duration::from_secs(2));
         sleeps(terminal.pid()) == before
     });
     assert!(rests, "it never came to rest");

@@ -5,7 +5,6 @@
 #![expect(clippy::disallowed_methods, reason = "tests start programs from outside, as a user does")]
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
@@ -55,16 +54,11 @@ impl Tmux {
     }
 
     fn wait_for(&self, text: &str) -> String {
-        let deadline = Instant::now() + Duration::from_secs(30);
-        loop {
+        // tmux has no way to wait for a text.
+        testkit::wait_for(|| {
             let lines = self.lines();
-            if lines.contains(text) {
-                return lines;
-            }
-            assert!(Instant::now() < deadline, "expected {text:?}:\n{lines}");
-            // tmux has no way to wait for a text.
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            if lines.contains(text) { Ok(lines) } else { Err(format!("expected {text:?}:\n{lines}")) }
+        })
     }
 }
 
@@ -103,15 +97,12 @@ fn same_screen(columns: u16, rows: u16) -> Option<()> {
     let wanted = wanted.join("\n");
     sandbox.write("bytes", bytes);
     let tmux = Tmux::showing(&sandbox, columns, rows, "stty raw -echo; cat bytes; sleep 600")?;
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
+    testkit::wait_for(|| {
         let shown = tmux.run(&["capture-pane", "-p"]);
-        if trimmed(&shown) == trimmed(&wanted) {
-            return Some(());
-        }
-        assert!(Instant::now() < deadline, "one shows:\n{wanted}\n\ntmux shows:\n{shown}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        let same = trimmed(&shown) == trimmed(&wanted);
+        same.then_some(()).ok_or_else(|| format!("one shows:\n{wanted}\n\ntmux shows:\n{shown}"))
+    });
+    Some(())
 }
 
 #[test]

@@ -79,11 +79,7 @@ fn the_transcript_tails_goes_to_the_scrollback_and_to_an_editor() {
     terminal.send("v");
     // The editor uses the terminal and returns it.
     terminal.wait_for("transcript · end");
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !std::fs::read_to_string(&seen).unwrap_or_default().contains("Late words.") {
-        assert!(std::time::Instant::now() < deadline);
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    testkit::wait_until("Late words.", || std::fs::read_to_string(&seen).unwrap_or_default().contains("Late words."));
     terminal.send("[");
     terminal.wait_gone("transcript ·");
     terminal.wait_until("everything twice", |screen| screen.matches("● Late words.").count() == 2);
@@ -137,7 +133,7 @@ fn changed_bindings_count_at_once_and_mistakes_are_told() {
     // The file is checked once a second: keep pressing until it was.
     let opened = (0..100).any(|_| {
         terminal.send("\x1d");
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        testkit::let_pass(std::time::Duration::from_millis(100));
         terminal.screen().contains("transcript · end")
     });
     assert!(opened, "{}", terminal.screen());
@@ -162,7 +158,7 @@ fn a_changed_theme_is_seen_at_once() {
     sandbox.write_config("themes/mine.json", theme("#040506"));
     let seen = (0..100).any(|_| {
         terminal.send("x\x7f");
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        testkit::let_pass(std::time::Duration::from_millis(100));
         written(&terminal).contains("38;2;4;5;6")
     });
     assert!(seen);
@@ -210,8 +206,7 @@ fn a_screen_reader_hears_labels_and_no_glyphs() {
         screen.contains("Permission Required: Do you want to run this command?") && screen.contains("\n1. Yes"),
         "{screen}"
     );
-    std::thread::sleep(std::time::Duration::from_millis(400));
-    terminal.send("y");
+    terminal.answer("y");
     terminal.wait_for("claude: Done.");
     let screen = terminal.wait_for("Size: 1");
     for part in ["you: do it", "tool: Bash(touch made; echo out-$((40+2)))", "\nout-42", "Name: a"] {
@@ -295,11 +290,7 @@ fn a_hook_may_have_a_text_shown_otherwise() {
 
 /// Waits until these bytes were written to the terminal after the first `from`.
 fn wait_for_bytes(terminal: &TestTerminal, from: usize, wanted: &str) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while !String::from_utf8_lossy(&terminal.bytes()[from..]).contains(wanted) {
-        assert!(std::time::Instant::now() < deadline, "{wanted:?} was never written");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    testkit::wait_until(wanted, || String::from_utf8_lossy(&terminal.bytes()[from..]).contains(wanted));
 }
 
 #[test]

@@ -17,13 +17,8 @@ const SEEDS: [&str; 4] = [
 
 #[test]
 fn mutated_heads_hold_their_promises() {
-    for (seed, text) in SEEDS.iter().enumerate() {
-        frontmatter::check(text.as_bytes());
-        let mut mutator = mutate::Mutator::new(seed as u64 + 1);
-        for _ in 0..4_000 {
-            frontmatter::check(&mutator.mutate(text.as_bytes()));
-        }
-    }
+    mutate::kept(include_str!("../../../../fuzz/corpus/frontmatter.txt"), frontmatter::check);
+    mutate::smoke(&SEEDS, frontmatter::check, 1, 4_000);
 }
 
 #[test]
@@ -33,12 +28,7 @@ fn settings_survive_mutation() {
     let mut paths: Vec<_> = files.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     paths.sort();
-    for (n, path) in paths.iter().enumerate() {
-        let seed = std::fs::read(path).unwrap();
-        settings::check(&seed);
-        let mut mutator = mutate::Mutator::new(n as u64 + 77);
-        for _ in 0..400 {
-            settings::check(&mutator.mutate(&seed));
-        }
-    }
+    let seeds: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    mutate::kept(include_str!("../../../../fuzz/corpus/settings.txt"), settings::check);
+    mutate::smoke(&seeds, settings::check, 77, 400);
 }

@@ -1,8 +1,8 @@
 //! The head of a proxy request. Only the fields that decide its target are parsed; the rest is passed on.
 
 use std::io;
-use tokio::io::AsyncReadExt;
-use tokio::net::TcpStream;
+use std::net::Ipv6Addr;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 const MAX_BYTES: usize = 64 * 1024;
 
@@ -14,9 +14,16 @@ pub(super) struct ProxyTarget {
 }
 
 impl ProxyTarget {
-    pub(super) fn new(host: &str, port: u16) -> Self {
+    /// Fails for everything that is neither a name of letters, digits, `.`, `-` and `_` nor an address. What is judged
+    /// is also written into requests to the user's proxy, so no other character may get there.
+    pub(super) fn new(host: &str, port: u16) -> Result<Self, &'static str> {
         let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
-        Self { host: bare.trim_end_matches('.').to_ascii_lowercase(), port }
+        let bare = bare.trim_end_matches('.');
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+        if bare.is_empty() || (!bare.chars().all(is_plain) && bare.parse::<Ipv6Addr>().is_err()) {
+            return Err("the host cannot be read");
+        }
+        Ok(Self { host: bare.to_ascii_lowercase(), port })
     }
 
     /// `host:port`, `[::1]:port`, or without the port.
@@ -28,11 +35,7 @@ impl ProxyTarget {
             }
             Some(_) | None => (authority, default),
         };
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
-        if host.is_empty() || !host.chars().all(plain) {
-            return Err("the host cannot be read");
-        }
-        Ok(Self::new(host, port.ok_or("the port is missing")?))
+        Self::new(host, port.ok_or("the port is missing")?)
     }
 }
 
@@ -51,12 +54,15 @@ pub(super) struct ProxyHead {
 }
 
 impl ProxyHead {
-    pub(super) async fn read(client: &mut TcpStream) -> io::Result<Self> {
+    pub(super) async fn read(client: &mut (impl AsyncRead + Unpin)) -> io::Result<Self> {
         let mut bytes = Vec::new();
         loop {
             if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
                 let rest = bytes.split_off(end + 4);
                 let text = String::from_utf8(bytes).map_err(|_| io::Error::other("the request is not text"))?;
+                if text.replace("\r\n", "").contains('\r') {
+                    return Err(io::Error::other("the request has a stray carriage return"));
+                }
                 return Ok(Self { text, rest });
             }
             if bytes.len() > MAX_BYTES {
@@ -142,6 +148,28 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(head(text).target().map(|t| t.to_string()).as_deref().map_err(|e| *e), expected, "{text}");
         }
+    }
+
+    // [CLI-196] A name from SOCKS is written into the request to the user's proxy.
+    #[test]
+    fn only_names_and_addresses_are_hosts() {
+        for host in
+            ["", ".", "a b", "a\r\nHost: b.example.com", "[[::1]]", "a@b", "a:b", "\u{e9}.test", "a\0.test", "a/b"]
+        {
+            assert_eq!(ProxyTarget::new(host, 1), Err("the host cannot be read"), "{host:?}");
+        }
+        for (host, wanted) in
+            [("A_b-c.Test.", "a_b-c.test"), ("[::1]", "::1"), ("fe80::1", "fe80::1"), ("127.0.0.1", "127.0.0.1")]
+        {
+            assert_eq!(ProxyTarget::new(host, 1).unwrap().host, wanted);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stray_carriage_return_is_no_line_end() {
+        let mut request = &b"GET http://a.test/ HTTP/1.1\r\nA: b\rHost: c.test\r\n\r\n"[..];
+        let refused = ProxyHead::read(&mut request).await.unwrap_err();
+        assert_eq!(refused.to_string(), "the request has a stray carriage return");
     }
 
     #[test]

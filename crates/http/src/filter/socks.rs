@@ -3,8 +3,7 @@
 use super::head::ProxyTarget;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 pub(super) const VERSION: u8 = 5;
 pub(super) const GRANTED: u8 = 0;
@@ -14,7 +13,7 @@ const NO_SUCH_COMMAND: u8 = 7;
 const NO_SUCH_ADDRESS: u8 = 8;
 
 /// Reads the greeting and the request; returns the target.
-pub(super) async fn greet(client: &mut TcpStream) -> io::Result<ProxyTarget> {
+pub(super) async fn greet(client: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<ProxyTarget> {
     let [_, count] = read::<2>(client).await?;
     let mut methods = vec![0; usize::from(count)];
     client.read_exact(&mut methods).await?;
@@ -43,15 +42,21 @@ pub(super) async fn greet(client: &mut TcpStream) -> io::Result<ProxyTarget> {
         answer(client, NO_SUCH_COMMAND).await?;
         return Err(io::Error::other("only CONNECT is offered"));
     }
-    Ok(ProxyTarget::new(&host, port))
+    match ProxyTarget::new(&host, port) {
+        Ok(target) => Ok(target),
+        Err(why) => {
+            answer(client, NO_SUCH_ADDRESS).await?;
+            Err(io::Error::other(why))
+        }
+    }
 }
 
-async fn read<const N: usize>(client: &mut TcpStream) -> io::Result<[u8; N]> {
+async fn read<const N: usize>(client: &mut (impl AsyncRead + Unpin)) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     client.read_exact(&mut bytes).await?;
     Ok(bytes)
 }
 
-pub(super) async fn answer(client: &mut TcpStream, code: u8) -> io::Result<()> {
+pub(super) async fn answer(client: &mut (impl AsyncWrite + Unpin), code: u8) -> io::Result<()> {
     client.write_all(&[VERSION, code, 0, 1, 0, 0, 0, 0, 0, 0]).await
 }

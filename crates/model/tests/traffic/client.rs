@@ -9,7 +9,7 @@ use model::{
     ModelTimeouts, ModelTransport, RequestAuth, TokenCount,
 };
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use sys::Env;
 
 const SESSION: &str = "11111111-2222-4333-8444-555555555555";
@@ -203,6 +203,7 @@ async fn broken_streams() {
 // [TST-111]
 #[tokio::test]
 async fn silence_ends_in_a_stall() {
+    const HOUR: u64 = 3_600_000;
     let start = sse(&[r#"{"type":"message_start","message":{"id":"m","model":"x"}}"#]);
     let server = Server::start(vec![Answer::stay_open(&start), Answer::pings(&start), Answer::silent()]).await;
     let watched = |bytes, events, headers| {
@@ -213,12 +214,11 @@ async fn silence_ends_in_a_stall() {
         }
     };
     let stalled = |error: ModelError| matches!(error.kind, ErrorKind::Stalled(_));
-    let began = Instant::now();
-    assert!(stalled(text_of(&watched(80, 20_000, 20_000), "bytes").await.unwrap_err()));
+    // The other limits are an hour, so only the one that is meant can end the wait.
+    assert!(stalled(text_of(&watched(80, HOUR, HOUR), "bytes").await.unwrap_err()));
     // Pings keep bytes coming but do not count as events.
-    assert!(stalled(text_of(&watched(20_000, 300, 20_000), "events").await.unwrap_err()));
-    assert!(stalled(text_of(&watched(20_000, 20_000, 80), "headers").await.unwrap_err()));
-    assert!(began.elapsed() < Duration::from_secs(15));
+    assert!(stalled(text_of(&watched(HOUR, 300, HOUR), "events").await.unwrap_err()));
+    assert!(stalled(text_of(&watched(HOUR, HOUR, 80), "headers").await.unwrap_err()));
 }
 
 #[test]
@@ -256,10 +256,8 @@ async fn dropping_the_stream_closes_the_connection() {
     let server = Server::start(vec![Answer::stay_open(&start)]).await;
     let mut stream = keyed(&server).stream(&request("hi")).await.unwrap();
     stream.next().await.unwrap().unwrap();
-    let began = Instant::now();
     drop(stream);
-    server.closed().await;
-    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+    tokio::time::timeout(Duration::from_secs(30), server.closed()).await.expect("the connection is still open");
 }
 
 #[tokio::test]
@@ -292,7 +290,8 @@ async fn counting_falls_back_to_an_estimate() {
     let estimate = client.count_tokens(&request(&"word ".repeat(1_000))).await.unwrap();
     assert!(matches!(estimate, TokenCount::Estimate(1_200..=2_000)), "{estimate:?}");
     let lines: Vec<String> = server.requests().into_iter().map(|r| r.line).collect();
-    assert!(lines.iter().all(|l| l.starts_with("POST /v1/messages/count_tokens")), "no paid request: {lines:?}");
+    let counted = lines.iter().filter(|line| line.starts_with("POST /v1/messages/count_tokens")).count();
+    assert_eq!((counted, lines.len()), (2, 2), "no paid request: {lines:?}");
 }
 
 // [TST-128] [CLI-116]

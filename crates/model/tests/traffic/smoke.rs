@@ -15,11 +15,6 @@ const CORPUS: [&str; 3] = [
 // [TST-101] [TST-102]
 #[test]
 fn streams_survive_mutation() {
-    for (n, seed) in CORPUS.iter().enumerate() {
-        check::check(seed.as_bytes());
-        let mut mutator = mutate::Mutator::new(n as u64 + 1);
-        for _ in 0..1500 {
-            check::check(&mutator.mutate(seed.as_bytes()));
-        }
-    }
+    mutate::kept(include_str!("../../../../fuzz/corpus/sse.txt"), check::check);
+    mutate::smoke(&CORPUS, check::check, 1, 1_500);
 }

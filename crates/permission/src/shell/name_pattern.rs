@@ -285,4 +285,39 @@ mod tests {
         assert!(!NamePattern::parse("[[=s=]]ecrets").surely_matches("secrets"));
         assert!(!NamePattern::parse("a[b").is_pattern() && NamePattern::parse("a[[:x:]]").is_pattern());
     }
+
+    #[test]
+    fn every_class_holds_its_characters_only() {
+        for (class, held, other) in [
+            ("alpha", "a", "1"),
+            ("digit", "1", "a"),
+            ("alnum", "1", "-"),
+            ("upper", "A", "a"),
+            ("lower", "a", "A"),
+            ("space", "\u{b}", "a"),
+            ("blank", "\t", "\n"),
+            ("punct", "-", "a"),
+            ("cntrl", "\u{1}", "a"),
+            ("xdigit", "f", "g"),
+            ("word", "_", "-"),
+            ("ascii", "a", "\u{e9}"),
+            ("print", "a", "\u{1}"),
+            ("graph", "a", "\u{1}"),
+        ] {
+            let pattern = NamePattern::parse(&format!("[[:{class}:]]"));
+            assert!(pattern.matches(held) && !pattern.matches(other), "{class}");
+        }
+    }
+
+    #[test]
+    fn every_symbol_is_its_character() {
+        let names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+        let digits = names.iter().zip('0'..='9').map(|(name, digit)| (*name, digit));
+        let marks = [("hyphen", '-'), ("hyphen-minus", '-'), ("period", '.'), ("full-stop", '.')];
+        let more = [("space", ' '), ("underscore", '_'), ("low-line", '_')];
+        for (name, symbol) in digits.chain(marks).chain(more) {
+            let pattern = NamePattern::parse(&format!("x[[.{name}.]]"));
+            assert!(pattern.matches(&format!("x{symbol}")) && !pattern.matches("xq"), "{name}");
+        }
+    }
 }

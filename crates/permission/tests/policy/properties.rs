@@ -201,7 +201,8 @@ fn everything_bash_runs_was_judged() {
         .unwrap();
 }
 
-/// Far above what it costs (see `cargo xtask bench`), so that only a change in kind fails here.
+/// The cost of a decision grows at most with the number of rules. Both sides are measured in the same moment, and each is
+/// the best of several, so a busy machine changes neither verdict; `cargo xtask bench` has the figures.
 #[test]
 fn a_thousand_rules_are_no_burden() {
     // [CLI-189]
@@ -213,10 +214,16 @@ fn a_thousand_rules_are_no_burden() {
         };
         (if n.is_multiple_of(3) { RuleBehaviour::Deny } else { RuleBehaviour::Allow }, text)
     };
-    let policy = policy(Mode::Default, &(0..1000).map(rule).collect::<Vec<_>>());
-    let started = Instant::now();
-    for _ in 0..20 {
-        bash(&policy, "cd src && cargo test --workspace 2>&1 | tail -40");
-    }
-    assert!(started.elapsed() < std::time::Duration::from_secs(4), "{:?}", started.elapsed());
+    let few = policy(Mode::Default, &(0..100).map(rule).collect::<Vec<_>>());
+    let many = policy(Mode::Default, &(0..1_000).map(rule).collect::<Vec<_>>());
+    let best = |policy: &Policy| {
+        let one = || {
+            let started = Instant::now();
+            assert_eq!(bash(policy, "cd src && cargo test --workspace 2>&1 | tail -40"), "ask");
+            started.elapsed()
+        };
+        (0..20).map(|_| one()).min().unwrap()
+    };
+    let (few, many) = (best(&few), best(&many));
+    assert!(many < few * 30, "ten times as many rules: {few:?}, {many:?}");
 }

@@ -10,19 +10,16 @@ mod path;
 #[path = "../../../../fuzz/checks/rules.rs"]
 mod rules;
 
-fn smoke(corpus: &[&[u8]], check: fn(&[u8]), times: usize) {
-    for (n, seed) in corpus.iter().enumerate() {
-        check(seed);
-        let mut mutator = mutate::Mutator::new(n as u64 + 71);
-        for _ in 0..times {
-            check(&mutator.mutate(seed));
-        }
-    }
+/// Runs a check on what fuzzing has kept and on changed copies of `seeds`.
+fn smoke(kept: &str, seeds: &[&[u8]], check: fn(&[u8]), times: usize) {
+    mutate::kept(kept, check);
+    mutate::smoke(seeds, check, 71, times);
 }
 
 #[test]
 fn rule_lists_survive_mutation() {
     smoke(
+        include_str!("../../../../fuzz/corpus/rules.txt"),
         &[
             b"Bash(git log:*), Edit(src/**) Read(//etc/[a-z]*/x) WebFetch(domain:*.example.com)",
             b"mcp__s__* Agent(model:opus) Skill(x *) Bash(a \\(b\\) c) Cd(~/x)",
@@ -37,6 +34,7 @@ fn rule_lists_survive_mutation() {
 fn commands_survive_mutation() {
     // [CLI-188]
     smoke(
+        include_str!("../../../../fuzz/corpus/command.txt"),
         &[
             b"cd src && FOO=1 timeout 5 cargo test -- --nocapture 2>&1 | tail -40",
             b"cat <<'E' | sh -c \"$(echo `id`)\"\ntext ${a:-$((1+2))}\nE\n",
@@ -51,6 +49,7 @@ fn commands_survive_mutation() {
 #[test]
 fn path_rules_survive_mutation() {
     smoke(
+        include_str!("../../../../fuzz/corpus/path.txt"),
         &[b"//etc/**\xff/etc/passwd", b"~/[a-z]*\xffsrc/main.rs", b"dir/**\xff../x/dir/y", b"\xff"],
         path::check,
         800,

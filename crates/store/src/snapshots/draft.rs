@@ -36,8 +36,10 @@ pub struct SnapshotDraft {
     limits: SnapshotLimits,
     deadline: Instant,
     entries: BTreeMap<PathBuf, SavedPath>,
-    /// Folders whose content is saved completely: what appears in them later is new.
+    /// Folders whose names are all known: what appears in them later is new.
     whole: BTreeSet<PathBuf>,
+    /// What was in those folders and could not be saved: it was not made by the change.
+    unsaved: BTreeSet<PathBuf>,
     ready: bool,
 }
 
@@ -55,6 +57,8 @@ pub struct PendingSnapshot {
     header: SnapshotHeader,
     entries: BTreeMap<PathBuf, SavedPath>,
     whole: BTreeSet<PathBuf>,
+    /// What was in those folders and could not be saved: it was not made by the change.
+    unsaved: BTreeSet<PathBuf>,
     limits: SnapshotLimits,
     /// Nanoseconds since the epoch.
     saved_at: i64,
@@ -62,8 +66,8 @@ pub struct PendingSnapshot {
 
 impl SnapshotDraft {
     pub(super) fn new(snapshots: Snapshots, header: SnapshotHeader, limits: SnapshotLimits, deadline: Instant) -> Self {
-        let (entries, whole) = (BTreeMap::new(), BTreeSet::new());
-        Self { snapshots, header, limits, deadline, entries, whole, ready: false }
+        let (entries, whole, unsaved) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { snapshots, header, limits, deadline, entries, whole, unsaved, ready: false }
     }
 
     /// Saves an absolute path as it is now, or that nothing is there. Links on the way to it are resolved now; the path
@@ -153,6 +157,13 @@ impl SnapshotDraft {
         for name in names {
             if let Err(error) = self.save_in(&inner, path, &name, SaveExtent::Below) {
                 self.header.skip(&path.join(&name), error.to_string());
+            }
+            if self.header.cut.is_some() {
+                return Ok(());
+            }
+            let path = path.join(&name);
+            if !self.entries.contains_key(&path) {
+                self.unsaved.insert(path);
             }
         }
         self.whole.insert(path.to_path_buf());
@@ -255,6 +266,7 @@ impl SnapshotDraft {
             header: self.header,
             entries: self.entries,
             whole: self.whole,
+            unsaved: self.unsaved,
             limits: self.limits,
             saved_at: i64::try_from(sys::clock::now_ms()).unwrap_or(i64::MAX / 1_000_000) * 1_000_000,
         };
@@ -322,7 +334,7 @@ impl PendingSnapshot {
             let Ok(folder) = OpenFolder::open(&path) else { continue };
             for name in folder.names().unwrap_or_default() {
                 let inner = path.join(&name);
-                if self.entries.contains_key(&inner) {
+                if self.entries.contains_key(&inner) || self.unsaved.contains(&inner) {
                     continue;
                 }
                 if folder.stat(&name).ok().flatten().is_some_and(|seen| seen.kind == FileKind::Folder) {

@@ -2,28 +2,28 @@ use super::*;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-struct Place {
-    dir: PathBuf,
-    snapshots: Snapshots,
+pub(super) struct Place {
+    pub(super) dir: PathBuf,
+    pub(super) snapshots: Snapshots,
     _temp: tempfile::TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let temp = tempfile::tempdir().unwrap();
         let root = std::fs::canonicalize(temp.path()).unwrap();
         std::fs::create_dir(root.join("p")).unwrap();
         Self { dir: root.join("p"), snapshots: Snapshots::at(&root.join("config")), _temp: temp }
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(super) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.dir.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
     }
 
-    fn about(&self, what: &str) -> SnapshotCause {
+    pub(super) fn about(&self, what: &str) -> SnapshotCause {
         SnapshotCause {
             kind: ChangeKind::Command,
             session: "s".into(),
@@ -33,7 +33,7 @@ impl Place {
     }
 
     /// Saves `paths`, makes the change, settles; gives the snapshot's id.
-    fn change(&self, paths: &[(&Path, SaveExtent)], change: impl FnOnce()) -> Option<String> {
+    pub(super) fn change(&self, paths: &[(&Path, SaveExtent)], change: impl FnOnce()) -> Option<String> {
         let mut draft = self.snapshots.begin(self.about("change"), SnapshotLimits::default());
         for (path, reach) in paths {
             draft.save(path, *reach);
@@ -43,7 +43,7 @@ impl Place {
         kept.complete().unwrap().map(|header| header.id)
     }
 
-    fn newest(&self) -> UndoChoice {
+    pub(super) fn newest(&self) -> UndoChoice {
         UndoChoice::Newest { folder: Some(self.dir.clone()), session: None }
     }
 

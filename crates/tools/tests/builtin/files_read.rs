@@ -4,7 +4,7 @@
 use crate::common::Bench;
 use serde_json::json;
 use std::os::unix::net::UnixListener;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tools::edit::{ReplaceScope, apply};
 
 #[tokio::test]
@@ -78,11 +78,9 @@ async fn a_range_over_the_cap_is_an_error_and_reads_little() {
     // [TST-20]
     let bench = Bench::new();
     let path = bench.file("huge", "x".repeat(512 * 1024));
-    std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 30).unwrap();
-    let started = Instant::now();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
     let text = bench.fails("Read", json!({"file_path": path, "offset": 1, "limit": 1})).await;
     assert!(text.contains("25000 tokens") && !text.contains("tool_use_error"), "{text}");
-    assert!(started.elapsed() < Duration::from_secs(1));
 }
 
 #[tokio::test]

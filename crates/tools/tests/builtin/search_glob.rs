@@ -147,7 +147,7 @@ async fn slow_trees_end_with_what_was_found() {
     bench.facts.env = bench.facts.env.with([("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", "0.02")]);
     // Simulates a slow file system: the walk takes far longer than the limit.
     bench.may_read = Arc::new(|_, _| {
-        std::thread::sleep(Duration::from_millis(1));
+        testkit::let_pass(Duration::from_millis(1));
         true
     });
     let (text, value) = bench.ok("Glob", json!({"pattern": "*"})).await;

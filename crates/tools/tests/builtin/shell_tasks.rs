@@ -4,7 +4,7 @@
 use crate::common::Bench;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use sys::Env;
 use tools::tasks::{TaskEvent, TaskStatus};
 
@@ -39,10 +39,8 @@ async fn settled(bench: &Bench) -> tools::tasks::TaskRecord {
 async fn a_background_command_returns_at_once_and_settles_once() {
     // [TST-52] [TST-53]
     let bench = with_env(&[]);
-    let began = Instant::now();
     let command = "echo begun; while [ ! -e go ]; do sleep 0.01; done; echo done";
     let (id, result) = background(&bench, command).await;
-    assert!(began.elapsed() < Duration::from_secs(2));
     assert!(id.len() == 9 && id.starts_with('b'), "{id}");
     for key in ["stdout", "stderr", "interrupted", "isImage"] {
         assert!(result.get(key).is_some(), "{key}");
@@ -51,9 +49,7 @@ async fn a_background_command_returns_at_once_and_settles_once() {
     let task = state.tasks.get(&id).unwrap();
     assert_eq!(task.output, bench.facts.tasks_dir.join(format!("{id}.output")));
     assert_eq!(task.tool_use_id, "toolu_test");
-    while std::fs::read_to_string(&task.output).unwrap() != "begun\n" {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    testkit::until("begun", || std::fs::read_to_string(&task.output).unwrap() == "begun\n").await;
     assert_eq!(state.tasks.running().len(), 1);
     bench.file("go", "");
     let task = settled(&bench).await;
@@ -106,14 +102,12 @@ async fn some_commands_are_ended_at_their_timeout() {
     let no_tasks = with_env(&[("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"), ("BASH_DEFAULT_TIMEOUT_MS", "100")]);
     let plain = with_env(&[("BASH_DEFAULT_TIMEOUT_MS", "100")]);
     for (bench, command) in [
-        (&plain, "sleep 200"),
+        (&plain, "sleep 7200"),
         (&plain, "echo said; git hash-object --stdin </dev/null; tail -f /dev/null"),
-        (&plain, "for i in 1 2; do sleep 200; done"),
+        (&plain, "for i in 1 2; do sleep 7200; done"),
         (&no_tasks, "tail -f /dev/null"),
     ] {
-        let began = Instant::now();
         let outcome = bench.call("Bash", json!({"command": command})).await;
-        assert!(began.elapsed() < Duration::from_secs(3), "{command}");
         let result: Value = serde_json::from_str(outcome.structured.unwrap().get()).unwrap();
         assert_eq!(result["interrupted"], true, "{command}");
         assert_eq!(result["timedOutAfterMs"], 100);
@@ -132,7 +126,7 @@ async fn background_off_means_foreground() {
 #[tokio::test]
 async fn a_background_deadline_is_kept() {
     let bench = with_env(&[]);
-    bench.ok("Bash", json!({"command": "sleep 200", "run_in_background": true, "timeout": 50})).await;
+    bench.ok("Bash", json!({"command": "sleep 7200", "run_in_background": true, "timeout": 50})).await;
     let task = settled(&bench).await;
     assert_eq!(task.status, TaskStatus::Killed);
     assert!(task.note.unwrap().contains("time limit"));
@@ -172,9 +166,7 @@ async fn task_stop_ends_the_tree() {
     // [TST-67] [TST-57]
     let bench = with_env(&[]);
     let (id, _) = background(&bench, "setsid sleep 7301 & echo $! > pid; wait").await;
-    while !bench.dir.join("pid").exists() || bench.text("pid").is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    testkit::until("a pid", || bench.dir.join("pid").exists() && !bench.text("pid").is_empty()).await;
     let pid = bench.text("pid").trim().to_owned();
     let (text, result) = bench.ok("KillShell", json!({"shell_id": id})).await;
     assert_eq!(result["message"], text.as_str());
@@ -196,17 +188,10 @@ async fn the_end_of_the_session_ends_its_tasks() {
     for n in 0..3 {
         background(&bench, &format!("trap '' TERM; echo $$ > pid{n}; while :; do sleep 0.05; done")).await;
     }
-    let pids: Vec<String> = loop {
-        let read = |n| std::fs::read_to_string(bench.dir.join(format!("pid{n}"))).ok().filter(|t| !t.is_empty());
-        if let Some(pids) = (0..3).map(read).collect::<Option<Vec<_>>>() {
-            break pids;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    };
-    let began = Instant::now();
+    let read = |n| std::fs::read_to_string(bench.dir.join(format!("pid{n}"))).unwrap_or_default();
+    testkit::until("three pids", || (0..3).all(|n| !read(n).is_empty())).await;
     bench.state().shutdown().await;
-    assert!(began.elapsed() < Duration::from_secs(4));
-    for pid in pids {
+    for pid in (0..3).map(read) {
         assert!(!Path::new("/proc").join(pid.trim()).exists());
     }
     assert!(bench.state().tasks.all().iter().all(|task| task.status == TaskStatus::Killed));

@@ -18,12 +18,9 @@ const CORPUS: [(u8, &str, &str, &str); 5] = [
 // [TST-31] [TST-37] [TST-38]
 #[test]
 fn edits_survive_mutation() {
-    for (n, (flag, content, old, new)) in CORPUS.into_iter().enumerate() {
-        let seed = [&[flag], content.as_bytes(), &[0xff], old.as_bytes(), &[0xff], new.as_bytes()].concat();
-        check::check(&seed);
-        let mut mutator = mutate::Mutator::new(n as u64 + 21);
-        for _ in 0..3000 {
-            check::check(&mutator.mutate(&seed));
-        }
-    }
+    mutate::kept(include_str!("../../../../fuzz/corpus/edit.txt"), check::check);
+    let seeds = CORPUS.map(|(flag, content, old, new)| {
+        [&[flag], content.as_bytes(), &[0xff], old.as_bytes(), &[0xff], new.as_bytes()].concat()
+    });
+    mutate::smoke(&seeds, check::check, 21, 3_000);
 }

@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../checks/websocket.rs"]
+mod check;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| check::check(bytes));
