@@ -9,6 +9,7 @@ mod clients;
 mod demo;
 mod deps;
 mod dist;
+mod eval;
 mod ids;
 mod modules;
 mod record;
@@ -46,6 +47,8 @@ const USAGE: &str = "Usage: cargo xtask <task>
   dist --try            package the debug binary and install it in clean folders and in a clean Debian system
   first-change          carry out the walks of CONTRIBUTING.md on a copy of the tree, build it and try it
   bench [--quick]       measure the release binary against its budgets
+  eval [OPTIONS]        run the tasks of eval/tasks against a model that slips, an endpoint or recorded conversations
+    --help              what it can do
   sizes                 list the longest files and functions, and the largest cycle of modules of each crate
   record-demo           record the demo's cassette from its script
   demo-svg              draw docs/demo.svg from the demo's output
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         ["dist", ref options @ ..] => steps::stage("packages", || dist::run(&root(), options)),
         ["first-change"] => steps::stage("first change", || walk::run(&root())),
         ["bench", ref options @ ..] => bench::run(options),
+        ["eval", ref options @ ..] => eval::run(&root(), options),
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),
         ["pictures"] => demo::pictures(&root()),
