@@ -52,7 +52,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
 }
 
 fn tasks(root: &Path, binary: &Path, options: &Options) -> Result<()> {
-    let tasks = task::load(root, options.tasks.as_deref())?;
+    let mut tasks = task::load(root, options.tasks.as_deref())?;
+    tasks.iter_mut().for_each(|task| task.keep = options.keep);
     let runs = options.runs.unwrap_or(if options.backend == BackendKind::Clumsy { SEEDS } else { 1 });
     let mut binaries = vec![binary];
     binaries.extend(options.against.as_deref());

@@ -15,6 +15,7 @@ Runs the tasks of eval/tasks and prints one table of tasks and one of slips.
   --against FILE      runs this binary too, interleaved, and compares
   --json FILE         writes the figures; eval/baseline.json is such a file
   --verbose           every slip that was not recovered at once, with the texts the model saw
+  --keep              keeps the places of the runs and prints where they are
   --url URL, --key-variable NAME, --model ID, --record FOLDER   live: endpoint, the variable that holds the key, model, cassettes
   --cassettes FOLDER  replay: the recorded conversations (default eval/cassettes)
   --budgets           prints the table of budgets from captured requests; fails above one that is not known to be over
@@ -49,6 +50,7 @@ pub(super) struct Options {
     pub(super) against: Option<PathBuf>,
     pub(super) json: Option<PathBuf>,
     pub(super) verbose: bool,
+    pub(super) keep: bool,
     pub(super) url: Option<String>,
     pub(super) key_variable: String,
     pub(super) model: Option<String>,
@@ -69,6 +71,7 @@ impl Options {
             against: None,
             json: None,
             verbose: false,
+            keep: false,
             url: None,
             key_variable: "ANTHROPIC_API_KEY".into(),
             model: None,
@@ -91,6 +94,7 @@ impl Options {
             "--texts" => self.job = Job::Texts,
             "--slips" => self.job = Job::Slips,
             "--verbose" => self.verbose = true,
+            "--keep" => self.keep = true,
             "--backend" => {
                 self.backend = match value()? {
                     "clumsy" => BackendKind::Clumsy,

@@ -14,7 +14,12 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn prepare(task: &Task) -> Result<Self> {
-        let place = Self { temp: tempfile::Builder::new().prefix("eval").tempdir()? };
+        let mut temp = tempfile::Builder::new().prefix("eval").tempdir()?;
+        if task.keep {
+            temp.disable_cleanup(true);
+            println!("{}: {}", task.name, temp.path().display());
+        }
+        let place = Self { temp };
         for folder in ["home/.claude", "project", "check"] {
             std::fs::create_dir_all(place.root().join(folder))?;
         }

@@ -25,6 +25,8 @@ pub(super) struct Task {
     pub(super) touches: Vec<String>,
     pub(super) limit: Duration,
     pub(super) oracle: Oracle,
+    /// The places of its runs stay, to be looked at.
+    pub(super) keep: bool,
 }
 
 /// The tasks whose names match `pattern` (`*` stands for anything), in order.
@@ -81,6 +83,7 @@ impl Task {
             touches: strings("touches"),
             limit: Duration::from_secs(value["limit_seconds"].as_u64().unwrap_or(60)),
             oracle: Oracle::parse(&read("oracle.toml")?).map_err(anyhow::Error::msg).context("oracle.toml")?,
+            keep: false,
         })
     }
 }

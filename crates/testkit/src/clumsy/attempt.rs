@@ -37,6 +37,8 @@ pub(super) struct Attempt {
     pub(super) belief: Option<EditText>,
     /// The edit that is right for the file as it is.
     pub(super) meant: Option<EditText>,
+    /// The path of the first call: what the model holds the name to be.
+    pub(super) believed_path: String,
     pub(super) mode: AttemptMode,
     /// The call under way that only looks.
     pub(super) look: Option<PlannedCall>,
@@ -60,6 +62,7 @@ impl Attempt {
             right,
             belief: meant.clone(),
             meant,
+            believed_path: String::new(),
             mode: AttemptMode::Normal,
             look: None,
             looks: 0,
@@ -77,6 +80,9 @@ impl Attempt {
             call.text("old_string").clone_into(&mut belief.old);
             call.text("new_string").clone_into(&mut belief.new);
         }
+        if let Some(field) = call.path_field().filter(|_| self.believed_path.is_empty()) {
+            call.text(field).clone_into(&mut self.believed_path);
+        }
         self.call = call;
         self.look = None;
     }
@@ -93,8 +99,10 @@ impl Attempt {
     pub(super) fn is_fulfilled_by(&self, result: &ShownResult) -> bool {
         let holds = |wanted: &Option<String>| wanted.as_ref().is_none_or(|text| result.text.contains(text.as_str()));
         match &self.intent.kind {
-            IntentKind::Read { expect, .. } => {
-                !result.is_error && !numbered_blocks(&result.text).is_empty() && holds(expect)
+            // A notebook is shown as cells.
+            IntentKind::Read { file, expect } => {
+                let has_lines = !numbered_blocks(&result.text).is_empty() || file.contains(".ipynb");
+                !result.is_error && has_lines && holds(expect)
             }
             IntentKind::Run { expect: Some(text), .. } => result.text.contains(text.as_str()),
             IntentKind::Search { .. } => self.found(&result.text).is_some(),

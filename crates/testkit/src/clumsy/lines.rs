@@ -45,13 +45,49 @@ pub(super) fn best_match(blocks: &[ShownBlock], wanted: &str) -> Option<Vec<Stri
     let mut best: Option<(f64, Vec<String>)> = None;
     for block in blocks.iter().filter(|block| block.lines.len() >= wanted.len() && !wanted.is_empty()) {
         for window in block.lines.windows(wanted.len()) {
-            let score = window.iter().zip(&wanted).map(|(a, b)| likeness(a, b)).sum::<f64>() / wanted.len() as f64;
+            // Another number is another thing, however alike the rest is.
+            let is_other = window.iter().zip(&wanted).any(|(a, b)| digits(a) != digits(b));
+            let alike = window.iter().zip(&wanted).map(|(a, b)| likeness(a, b)).sum::<f64>() / wanted.len() as f64;
+            let score = if is_other { 0.0 } else { alike };
             if best.as_ref().is_none_or(|(most, _)| score > *most) {
                 best = Some((score, window.to_vec()));
             }
         }
     }
     best.filter(|(score, _)| *score >= LIKE_ENOUGH).map(|(_, lines)| lines)
+}
+
+fn digits(line: &str) -> String {
+    line.chars().filter(char::is_ascii_digit).collect()
+}
+
+/// Lines that a diff in a text replaces: each removed line with the line that came in its place.
+pub(super) fn replaced_lines(text: &str) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    let (mut removed, mut added): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for line in text.lines().chain([""]) {
+        let is_head = line.starts_with("---") || line.starts_with("+++");
+        match line.chars().next().filter(|_| !is_head) {
+            Some('-') if added.is_empty() => removed.push(&line[1..]),
+            Some('+') => added.push(&line[1..]),
+            _ => {
+                if removed.len() == added.len() {
+                    pairs.extend(removed.iter().zip(&added).map(|(a, b)| ((*a).to_owned(), (*b).to_owned())));
+                }
+                removed.clear();
+                added.clear();
+                removed.extend(line.strip_prefix('-').filter(|_| !is_head));
+            }
+        }
+    }
+    pairs
+}
+
+/// The text with replaced lines as they are now.
+pub(super) fn brought_up_to_date(text: &str, news: &[(String, String)]) -> String {
+    let now =
+        |line: &str| news.iter().rev().find(|(before, _)| before == line).map_or(line, |(_, after)| after).to_owned();
+    text.split('\n').map(now).collect::<Vec<_>>().join("\n")
 }
 
 /// How alike two lines are without their indentation, 0 to 1: shared pairs of characters.
@@ -150,6 +186,21 @@ mod tests {
         let found = best_match(&blocks, "    println!(\"helo\");").unwrap();
         assert_eq!(found, ["\tprintln!(\"hello\");"]);
         assert_eq!(best_match(&blocks, "something else entirely"), None);
+    }
+
+    #[test]
+    fn a_line_with_another_number_is_another_line() {
+        let blocks = numbered_blocks("4\tdef start_1(state):\n5\t    return 1");
+        assert_eq!(best_match(&blocks, "def start_2(state):"), None);
+        assert!(best_match(&blocks, "def strat_1(state):").is_some());
+    }
+
+    #[test]
+    fn a_diff_brings_texts_up_to_date() {
+        let news =
+            replaced_lines("app.py changed:\n--- a\n+++ b\n@@ -1,3 +1,3 @@\n x\n-a 'b'\n-c\n+a \"b\"\n+d\n y\n-gone\n");
+        assert_eq!(news, [("a 'b'".to_owned(), "a \"b\"".to_owned()), ("c".to_owned(), "d".to_owned())]);
+        assert_eq!(brought_up_to_date("a 'b'\nz", &news), "a \"b\"\nz");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::attempt::{Attempt, AttemptMode, fill, filled, right_call};
 use super::call::PlannedCall;
 use super::intent::{Intent, IntentKind};
+use super::lines::{brought_up_to_date, replaced_lines};
 use super::log::{Answer, DoneWork, FurtherCall, MindLog, SlipEvent, SlipOutcome};
 use super::random::Dice;
 use super::recovery::{Move, after_failure, after_look, says_done, says_to_go_on};
@@ -35,6 +36,8 @@ pub(super) struct Mind {
     /// Results of intents that were sent together with an earlier one.
     ahead: HashMap<usize, ShownResult>,
     has_background: bool,
+    /// Lines that requests said were replaced by somebody else.
+    news: Vec<(String, String)>,
     /// A check that was left out, and its slip.
     left_out: Option<(Intent, usize)>,
     after_summary: bool,
@@ -59,6 +62,7 @@ impl Mind {
             pending: Vec::new(),
             ahead: HashMap::new(),
             has_background: false,
+            news: Vec::new(),
             left_out: None,
             after_summary: false,
             summary_slip: None,
@@ -73,6 +77,7 @@ impl Mind {
 
     /// The next message of the model.
     pub(super) fn respond(&mut self, view: &RequestView, outside: &mut OutsideCommand) -> Answer {
+        self.news.extend(replaced_lines(&view.last_text));
         self.take_results(view);
         if view.asks_for_summary() {
             return self.summarise(view);
@@ -388,6 +393,10 @@ impl Mind {
             IntentKind::Say { text } => *text = filled(text, &self.learned),
             IntentKind::Run { command, .. } => *command = filled(command, &self.learned),
             IntentKind::Call { input, .. } => fill(input, &self.learned),
+            IntentKind::Edit { text, .. } => {
+                text.old = brought_up_to_date(&text.old, &self.news);
+                text.new = brought_up_to_date(&text.new, &self.news);
+            }
             _ => {}
         }
         intent

@@ -32,11 +32,17 @@ pub(super) fn suggested(text: &str, wanted: &str, folder: &str) -> Option<String
     let others = mentioned(text).into_iter().filter(|path| path != wanted && !wanted.ends_with(&format!("/{path}")));
     let found: Vec<String> = others.filter(|path| alike(path) >= 0.5).collect();
     let best = found.iter().map(alike).fold(0.0, f64::max);
-    // Of equally good names the one whose folders are most like the wanted ones.
-    let best = found
-        .iter()
-        .filter(|path| alike(path) >= best)
-        .max_by(|a, b| likeness(a, wanted).total_cmp(&likeness(b, wanted)))?;
+    // Of equally good names the one with the same letters, then the one whose folders are most like the wanted ones.
+    let letters = |path: &str| {
+        let mut letters: Vec<char> = base_name(path).to_lowercase().chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let rank = |path: &String| (letters(path) == letters(wanted), likeness(path, wanted));
+    let best = found.iter().filter(|path| alike(path) >= best).max_by(|a, b| {
+        let (a, b) = (rank(a), rank(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    })?;
     let is_bare = !best.contains('/');
     Some(if is_bare && !folder.is_empty() { format!("{}/{best}", folder.trim_end_matches('/')) } else { best.clone() })
 }

@@ -157,7 +157,7 @@ fn after_listing(attempt: &Attempt, look: &PlannedCall, text: &str) -> Move {
     let field = attempt.call.path_field().unwrap_or("file_path");
     let name = base_name(look.text("pattern"));
     // After a look for all files of a kind, the believed name decides.
-    let wanted = if name.starts_with('*') { base_name(attempt.call.text(field)) } else { name };
+    let wanted = if name.starts_with('*') { base_name(&attempt.believed_path) } else { name };
     let found = mentioned(text).into_iter().find(|path| base_name(path) == wanted);
     match found.or_else(|| suggested(text, wanted, "")) {
         Some(path) => Move::Send(with(&attempt.call, field, &path)),
@@ -236,6 +236,11 @@ fn after_reread(attempt: &Attempt, text: &str) -> Move {
     }
     match copied(attempt, &blocks) {
         Some(call) => Move::Send(call),
+        // Nothing like it: another file was meant.
+        None if attempt.call.text("file_path") != attempt.right.text("file_path") => {
+            let end = attempt.right.text("file_path").rsplit_once('.').map_or("*", |(_, end)| end);
+            Move::Look(PlannedCall::glob(&format!("**/*.{end}")))
+        }
         None if attempt.looks < 2 => Move::Send(attempt.call.clone()),
         None => Move::GiveUp,
     }
