@@ -113,3 +113,6 @@ impl ClumsyModel {
         self.inner.lock().unwrap().main.turn = turn;
     }
 }
+
+#[cfg(test)]
+mod tests;

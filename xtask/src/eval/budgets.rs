@@ -135,7 +135,8 @@ fn first_request(binary: &Path) -> Result<Vec<(&'static str, u64)>> {
 fn listings(binary: &Path) -> Result<Vec<(&'static str, u64)>> {
     const SKILLS: usize = 200;
     const TOOLS: usize = 60;
-    let probe = Probe::new(binary);
+    let mut probe = Probe::new(binary);
+    probe.sandbox.set("ENABLE_TOOL_SEARCH", "true");
     for number in 0..SKILLS {
         let about = "Checks one part of a release and reports what is missing, in the form the release notes need.";
         let text = format!("---\nname: skill-{number:03}\ndescription: {about}\n---\nDo it.\n");
@@ -189,7 +190,11 @@ fn results(binary: &Path) -> Result<Vec<(&'static str, u64)>> {
         call("Bash, success", "Bash", &json!({"command": "head -c 29500 large.txt"})),
         call("Bash, long success", "Bash", &json!({"command": "cat large.txt"})),
         call("Bash, failure", "Bash", &json!({"command": "cat large.txt; exit 3"})),
-        call("Grep", "Grep", &json!({"pattern": "line", "output_mode": "content", "path": large, "head_limit": 0})),
+        call(
+            "Grep",
+            "Grep",
+            &json!({"pattern": "line 00[0-4]", "output_mode": "content", "path": large, "head_limit": 0}),
+        ),
         call(
             "changed",
             "Bash",

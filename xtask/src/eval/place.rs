@@ -88,39 +88,49 @@ impl Place {
         command
     }
 
-    /// Files of the workspace that differ from what the work done should have left, except those that may.
+    /// Files of the workspace that hold something else than the work done leaves: every edit in full or not at all, in
+    /// order. Files that may change are left out.
     pub(super) fn wrong_changes(&self, task: &Task, done: &[DoneWork]) -> Result<Vec<String>> {
         let mirror = self.mirror();
+        let mut edits: BTreeMap<&str, Vec<&DoneWork>> = BTreeMap::new();
         for work in done {
             match work {
-                DoneWork::Edit { file, text } => {
-                    let path = mirror.join(file);
-                    let before = std::fs::read(&path).unwrap_or_default();
-                    if let Some(after) = std::str::from_utf8(&before).ok().and_then(|before| text.apply(before)) {
-                        std::fs::write(&path, after)?;
-                    }
-                }
-                DoneWork::Write { file, content } => {
-                    let path = mirror.join(file);
-                    std::fs::create_dir_all(path.parent().unwrap_or(&mirror))?;
-                    std::fs::write(path, content)?;
-                }
+                DoneWork::Edit { file, .. } | DoneWork::Write { file, .. } => edits.entry(file).or_default().push(work),
+                // Another program changed files: before the edits of this file, which never overlap with it.
                 DoneWork::Outside { command } => self.shell(&mirror, &["bash", "-c", command])?,
             }
         }
         let (meant, real) = (files(&mirror)?, files(&self.project())?);
         let may_change =
             |name: &str| task.touches.iter().any(|t| t == name || t.ends_with('/') && name.starts_with(t.as_str()));
-        let mut wrong: Vec<String> =
-            meant.keys().chain(real.keys()).filter(|name| !may_change(name)).cloned().collect();
-        wrong.sort();
-        wrong.dedup();
-        wrong.retain(|name| match (meant.get(name), real.get(name)) {
-            (Some(meant), Some(real)) => !is_same(meant, real),
-            _ => true,
-        });
-        Ok(wrong)
+        let mut names: Vec<&String> = meant.keys().chain(real.keys()).filter(|name| !may_change(name)).collect();
+        names.sort();
+        names.dedup();
+        let is_wrong = |name: &&&String| {
+            let (before, now) = (meant.get(**name), real.get(**name));
+            let works = edits.get(name.as_str()).map_or(&[][..], Vec::as_slice);
+            match (before, now) {
+                (Some(before), Some(now)) if is_same(before, now) => false,
+                (_, None) => before.is_some(),
+                (before, Some(now)) => {
+                    let text = |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+                    !is_reachable(&before.map(text).unwrap_or_default(), works, &text(now))
+                }
+            }
+        };
+        Ok(names.iter().filter(is_wrong).map(|name| (*name).clone()).collect())
     }
+}
+
+/// Whether some of the works, in order, lead from one text to another.
+fn is_reachable(from: &str, works: &[&DoneWork], to: &str) -> bool {
+    let Some((first, rest)) = works.split_first() else { return from == to };
+    let after = match first {
+        DoneWork::Edit { text, .. } => text.apply(from),
+        DoneWork::Write { content, .. } => Some(content.clone()),
+        DoneWork::Outside { .. } => None,
+    };
+    after.is_some_and(|after| is_reachable(&after, rest, to)) || is_reachable(from, rest, to)
 }
 
 /// Large files are compared by length: no tool writes them.
@@ -159,4 +169,26 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     let status = Command::new("cp").arg("-a").arg("--sparse=always").arg("-T").arg(from).arg(to).status();
     ensure!(status.context("cp does not start")?.success(), "{} could not be copied", from.display());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testkit::clumsy::EditText;
+
+    // [MX-42] An edit may be missing, but nothing else may be there.
+    #[test]
+    fn only_whole_edits_are_right() {
+        let edit = |old: &str, new: &str| DoneWork::Edit {
+            file: "f".into(),
+            text: EditText { old: old.into(), new: new.into(), all: false },
+        };
+        let (one, two) = (edit("a\n", "b\n"), edit("x\n", "y\n"));
+        let works = [&one, &two];
+        for right in ["b\ny\n", "a\ny\n", "b\nx\n", "a\nx\n"] {
+            assert!(is_reachable("a\nx\n", &works, right), "{right}");
+        }
+        assert!(!is_reachable("a\nx\n", &works, "b\ny"));
+        assert!(!is_reachable("a\nx\n", &works, "B\ny\n"));
+    }
 }

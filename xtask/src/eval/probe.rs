@@ -6,8 +6,7 @@ use std::path::Path;
 use testkit::{CapturedRequest, ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
 pub(super) const STREAM: [&str; 4] = ["-p", "--output-format", "stream-json", "--verbose"];
-const ALLOWED: [&str; 6] =
-    ["--permission-mode", "acceptEdits", "--allowedTools", "Bash", "--model", "claude-sonnet-4-5"];
+const ALLOWED: [&str; 4] = ["--permission-mode", "acceptEdits", "--allowedTools", "Bash"];
 
 pub(super) struct Probe {
     pub(super) sandbox: Sandbox,

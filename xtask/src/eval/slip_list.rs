@@ -55,7 +55,8 @@ pub(super) fn print(binary: &Path) -> Result<()> {
 
 /// Runs one slip in a workspace of its own; also returns the result.
 fn judge(binary: &Path, slip: &ListedSlip) -> Result<(Verdict, String)> {
-    let probe = Probe::new(binary);
+    let mut probe = Probe::new(binary);
+    probe.sandbox.set("CLAUDE_CODE_ENABLE_TASKS", "0");
     table::workspace(&probe)?;
     let root = probe.sandbox.project().display().to_string();
     let mut script: Vec<ScriptedReply> = Vec::new();
@@ -70,7 +71,8 @@ fn judge(binary: &Path, slip: &ListedSlip) -> Result<(Verdict, String)> {
         }]),
         input => call("slip", slip.tool, &placed(input, &root)),
     });
-    let requests = probe.run(script, &[])?;
+    // A model whose sessions have the list of one call.
+    let requests = probe.run(script, &["--model", "claude-haiku-4-5"])?;
     let results = requests.last().context("no request")?.tool_results();
     let result = results.iter().find(|result| result["tool_use_id"] == "slip").context("no result")?;
     let text = text_of(&result["content"]);
@@ -80,12 +82,20 @@ fn judge(binary: &Path, slip: &ListedSlip) -> Result<(Verdict, String)> {
         Done::Result(wanted) => !is_error && text.contains(wanted),
         Done::Nothing => false,
     };
-    let verdict = match (is_done, slip.holds.iter().all(|needed| text.contains(needed))) {
+    let told = told(&text, &slip.input);
+    let verdict = match (is_done, slip.holds.iter().all(|needed| told.contains(needed))) {
         (true, _) => Verdict::Absorbed,
         (false, true) if !slip.holds.is_empty() => Verdict::Answered,
         _ => Verdict::Left,
     };
     Ok((verdict, text))
+}
+
+/// The result without what the model itself sent, and with drawn tabs and blanks as what they stand for.
+fn told(result: &str, input: &Value) -> String {
+    let old = input["old_string"].as_str().unwrap_or_default();
+    let text = if old.is_empty() { result.to_owned() } else { result.replace(old, "") };
+    text.replace('⇥', "\t").replace('·', " ")
 }
 
 /// The input with `@/` as the workspace.

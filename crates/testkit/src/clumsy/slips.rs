@@ -85,7 +85,7 @@ pub(super) const SLIPS: &[(&str, usize, SlipFunction)] = &[
     ("huge output wanted from the middle", 40, call::huge_output),
     ("timeout in seconds", 5, call::timeout_in_seconds),
     ("repeats itself", 8, edit::repeats_itself),
-    ("asks where nobody is", 4, call::asks_nobody),
+    ("asks where nobody is", 8, call::asks_nobody),
     ("polls with sleep", 20, call::polls_with_sleep),
     ("calls a denied thing again", 40, call::insists),
     ("forgets to check", 20, call::forgets_to_check),
