@@ -10,6 +10,7 @@ mod demo;
 mod deps;
 mod dist;
 mod fuzz;
+mod eval;
 mod ids;
 mod keep_data;
 mod modules;
@@ -31,7 +32,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "Usage: cargo xtask <task>
 
-  test                  format, edges, lints, all Rust tests, documentation, then the clients of others and a real model
+  test                  format, edges, lints, all Rust tests, the short evaluation, documentation, then the clients of others and a real model
     --no-clients        without the clients and the real model
     --changed           only the crates that the uncommitted change touches, and those that depend on them
     --only TEXT         only the Rust tests whose full name contains TEXT
@@ -57,6 +58,8 @@ const USAGE: &str = "Usage: cargo xtask <task>
   dist --try            package the debug binary and install it in clean folders and in a clean Debian system
   first-change          carry out the walks of CONTRIBUTING.md on a copy of the tree, build it and try it
   bench [--quick]       measure the release binary against its budgets
+  eval [OPTIONS]        run the tasks of eval/tasks against a model that slips, an endpoint or recorded conversations
+    --help              what it can do
   sizes                 list the longest files and functions, and the largest cycle of modules of each crate
   record-demo           record the demo's cassette from its script
   demo-svg              draw docs/demo.svg from the demo's output
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         ["dist", ref options @ ..] => steps::stage("packages", || dist::run(&root(), options)),
         ["first-change"] => steps::stage("first change", || walk::run(&root())),
         ["bench", ref options @ ..] => bench::run(options),
+        ["eval", ref options @ ..] => eval::run(&root(), options),
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),
         ["pictures"] => demo::pictures(&root()),

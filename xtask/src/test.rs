@@ -10,7 +10,7 @@ pub(crate) mod queue;
 mod times;
 
 use crate::steps::{self, Stages, cargo_program};
-use crate::{clients, deps, ids, settings, supply};
+use crate::{clients, deps, eval, ids, settings, supply};
 use anyhow::{Result, bail};
 use build::{Built, TestBinary};
 use queue::{TestCase, TestQueue, TestRun};
@@ -82,6 +82,9 @@ fn run_stages(root: &Path, options: &Options, stages: &mut Stages) -> Result<()>
     }
     stages.stage("rust tests", || rust_tests(root, &built, options.filter.as_deref()))?;
     if packages.is_empty() && options.filter.is_none() {
+        if let Some(product) = built.product.as_deref() {
+            stages.stage("model experience", || eval::gate(root, product))?;
+        }
         stages.stage("documentation", || documentation(root))?;
         if !options.no_clients {
             clients::run(root, built.product.as_deref(), stages)?;

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "test support: a panic is the report")]
 
 mod captured;
+pub mod clumsy;
 mod gate;
 mod http;
 mod message;

@@ -1,0 +1,2 @@
+mkdir -p notes
+printf 'The release is planned for May.\n' > notes/plan.txt
