@@ -2,6 +2,7 @@
 //! alone and in the model's order. Results are recorded and sent in call order.
 
 mod finalize;
+mod inspect;
 pub(crate) mod interact;
 mod prepare;
 mod undo_capture;
@@ -93,6 +94,7 @@ pub(crate) async fn context_for(io: &SessionIo, id: &str, cancel: CancellationTo
         id: id.to_owned(),
         name: String::new(),
         input: RawValue::NULL.to_owned(),
+        input_note: None,
         assistant_uuid: String::new(),
         malformed: None,
         unreadable_before: 0,
@@ -253,7 +255,7 @@ impl CallBatch {
     }
 
     async fn draft(
-        &self,
+        &mut self,
         index: usize,
         parsed: Result<Box<dyn ToolCall>, ToolOutcome>,
         io: &mut SessionIo,
@@ -265,7 +267,9 @@ impl CallBatch {
             let text = format!("Not run: the command before it in the same message failed ({sibling}).");
             return Err(ToolOutcome::failed(text));
         }
-        prepare::draft(&self.uses[index], parsed?, io, self.turn.child_token()).await
+        let used = &mut self.uses[index];
+        let call = inspect::normalise(used, parsed?, io, self.turn.child_token()).await?;
+        prepare::draft(used, call, io, self.turn.child_token()).await
     }
 
     async fn finish_task(&mut self, done: Result<(tokio::task::Id, CallTaskResult), JoinError>, io: &mut SessionIo) {

@@ -46,8 +46,8 @@ pub mod web_search;
 pub mod write;
 
 pub use contract::{
-    CallConcurrency, CallContext, InputError, MayRead, PathDiscovery, SideModel, SideReply, SideRequest, Tool,
-    ToolCall, ToolOutcome, ToolSpec, Workspace,
+    CallConcurrency, CallContext, InputError, MayRead, NormalisedInput, PathDiscovery, SideModel, SideReply,
+    SideRequest, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace,
 };
 pub use input::ToolInput;
 pub use registry::ToolRegistry;

@@ -1,14 +1,13 @@
 //! Turns a `tool_use` block into a call that may run: finds the tool, parses the input, decides, and asks the host
 //! where the decision is to ask. A prepared call never returns to this phase.
 
-use super::interact;
+use super::{inspect, interact};
 use crate::session::SessionIo;
 use crate::session::hooks::{HookRuling, RulingKind, UndecidedCall};
 use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
 use permission::{
-    Access, CommandConfinement, DecisionReason, GitGuard, PathFacts, PermissionDecision, PermissionQuery,
-    PermissionRefusal,
+    CommandConfinement, DecisionReason, GitGuard, PathFacts, PermissionDecision, PermissionQuery, PermissionRefusal,
 };
 use serde_json::value::RawValue;
 use session_parts::command::Event;
@@ -109,7 +108,7 @@ fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
     told
 }
 
-fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn ToolCall>, ToolOutcome> {
+pub(super) fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn ToolCall>, ToolOutcome> {
     let Some(tool) = io.tooling.registry.find(&used.name) else {
         return Err(ToolOutcome::invalid(format!("No such tool available: {}", used.name)));
     };
@@ -201,47 +200,10 @@ pub(super) async fn decide(
             guard_git(used, draft, facts, io).await
         }
         (PermissionDecision::Deny(refusal), _) => refuse(used, refusal, io).await,
-        (PermissionDecision::Ask(refusal), _) => match check_first(used, draft, &facts, io).await {
+        (PermissionDecision::Ask(refusal), _) => match draft.checked(used, &facts, io).await {
             Ok(draft) => ask(used, draft, refusal, facts, io).await,
             Err(outcome) => PreparedCall::Settled(outcome),
         },
-    }
-}
-
-/// Answers a call that cannot succeed before anybody is asked about it. Only checks files that the model may read.
-async fn check_first(
-    used: &ToolUse,
-    mut draft: CallDraft,
-    facts: &PathFacts,
-    io: &SessionIo,
-) -> Result<CallDraft, ToolOutcome> {
-    let workspace = io.workspace();
-    let changed = |access: Access| match access {
-        Access::WritePath(path) => Some(Access::ReadPath(path)),
-        _ => None,
-    };
-    let reads: Vec<Access> = draft.call.access(&workspace).into_iter().filter_map(changed).collect();
-    if reads.is_empty() {
-        return Ok(draft);
-    }
-    let request = PermissionQuery::new("Read", &reads);
-    let seen = session_parts::facts::gather(io.rules.policy(), &request, &workspace.cwd);
-    if !matches!(io.rules.policy().decide(&request, &seen), PermissionDecision::Allow(_)) {
-        return Ok(draft);
-    }
-    let cx = call_cx(used, facts.clone(), io, draft.cancel.clone());
-    let call = draft.call;
-    let checking = tokio::task::spawn_blocking(move || {
-        let refused = call.check(&cx);
-        (call, refused)
-    });
-    match checking.await {
-        Ok((_, Some(refused))) => Err(refused),
-        Ok((call, None)) => {
-            draft.call = call;
-            Ok(draft)
-        }
-        Err(_) => Err(ToolOutcome::failed("The call could not be checked because of an internal error.")),
     }
 }
 
@@ -310,6 +272,11 @@ impl CallDraft {
             git_guard: None,
             by: accepted("config", None),
         })
+    }
+
+    async fn checked(self, used: &ToolUse, facts: &PathFacts, io: &SessionIo) -> Result<Self, ToolOutcome> {
+        let call = inspect::check(used, self.call, facts, io, &self.cancel).await?;
+        Ok(Self { call, ..self })
     }
 
     /// The same call with another input, which is parsed and checked again.
@@ -663,6 +630,7 @@ pub(super) fn call_cx(used: &ToolUse, facts: PathFacts, io: &SessionIo, cancel: 
         }),
         sandbox: None,
         changed_by_user: false,
+        input_note: used.input_note.clone(),
         git_guard: None,
     }
 }
