@@ -16,6 +16,7 @@ pub mod input;
 pub mod masked_calls;
 pub mod masking;
 pub mod multi_edit;
+pub mod normal_form;
 mod notebook;
 pub mod notebook_edit;
 pub mod patch;

@@ -170,8 +170,11 @@ fn last_lines(text: &str, most: usize) -> &str {
     if start == 0 {
         return text;
     }
-    match text[start - 1..].find('\n') {
-        Some(at) if start + at < text.len() => &text[start + at..],
+    if text[..start].ends_with('\n') {
+        return &text[start..];
+    }
+    match text[start..].split_once('\n') {
+        Some((_, lines)) if !lines.is_empty() => lines,
         _ => &text[start..],
     }
 }
@@ -185,7 +188,7 @@ fn shorten_lines(text: &str) -> String {
         }
         match line.char_indices().nth(MAX_LINE_CHARS) {
             Some((end, _)) => {
-                let _ = write!(out, "{}… [line of {} characters]", &line[..end], line.chars().count());
+                write!(out, "{}… [line of {} characters]", &line[..end], line.chars().count()).ok();
             }
             None => out.push_str(line),
         }
@@ -213,12 +216,14 @@ pub(super) fn binary_kind(bytes: &[u8]) -> Option<&'static str> {
     Some(KINDS.iter().find(|(magic, _)| bytes.starts_with(magic)).map_or("binary data", |(_, kind)| kind))
 }
 
-/// True when more than a tenth of the bytes are neither text nor terminal control.
+/// True when more than a tenth of the bytes are neither text nor terminal control, or a third are NUL: some programs
+/// print a NUL after each name.
 fn is_binary(bytes: &[u8]) -> bool {
     let invalid: usize = bytes.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
-    let control = bytes.iter().filter(|b| matches!(b, 0..=6 | 0x0e..=0x1a | 0x1c..=0x1f)).count();
+    let control = bytes.iter().filter(|b| matches!(b, 1..=6 | 0x0e..=0x1a | 0x1c..=0x1f)).count();
+    let nul = memchr::memchr_iter(0, bytes).count();
     // A character may be cut at the end of what was kept.
-    invalid.saturating_sub(3) + control > bytes.len() / 10
+    invalid.saturating_sub(3) + control > bytes.len() / 10 || nul > bytes.len() / 3
 }
 
 /// Words that mark the cause of a failure; the lines of the first group go before those of the second.

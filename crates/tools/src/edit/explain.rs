@@ -29,7 +29,7 @@ pub(super) fn not_found(path: &Path, text: &str, old: &str, new: &str) -> String
     let mut out = format!("`old_string` was not found in {}: \"{}\".", path.display(), echo(old));
     let lines: Vec<&str> = text.split('\n').collect();
     if let Some(line) = applied_line(text, new) {
-        let _ = write!(out, " The file already holds `new_string` at line {line}: this edit seems to be done.");
+        write!(out, " The file already holds `new_string` at line {line}: this edit seems to be done.").ok();
     } else if text.len() <= MAX_COMPARED_BYTES {
         let wanted: Vec<&str> = old.trim_matches('\n').split('\n').collect();
         let near = nearest::regions(&lines, &wanted);
@@ -52,14 +52,14 @@ pub(super) fn ambiguous(path: &Path, text: &str, places: &[Range<usize>]) -> Str
     let lines: Vec<&str> = text.split('\n').collect();
     let at: Vec<usize> = places.iter().take(MAX_PLACES).map(|place| line_index(text, place.start)).collect();
     for line in &at {
-        let _ = write!(out, "\nline {}", line + 1);
+        write!(out, "\nline {}", line + 1).ok();
         if let Some(other) = distinct_line(&lines, &at, *line) {
             let side = if other < *line { "above it" } else { "below it" };
-            let _ = write!(out, " ({side}, line {}: \"{}\")", other + 1, clipped(lines[other].trim(), MAX_ECHO_CHARS));
+            write!(out, " ({side}, line {}: \"{}\")", other + 1, clipped(lines[other].trim(), MAX_ECHO_CHARS)).ok();
         }
     }
     if count > at.len() {
-        let _ = write!(out, "\nand {} more", count - at.len());
+        write!(out, "\nand {} more", count - at.len()).ok();
     }
     clip(out)
 }
@@ -104,7 +104,7 @@ fn nothing_near(text: &str, old: &str) -> String {
     let mut out = format!(" Nothing in its {count} lines is like it.");
     if let Some((word, lines)) = rarest_word(text, old) {
         let named: Vec<String> = lines.iter().take(MAX_PLACES).map(usize::to_string).collect();
-        let _ = write!(out, " `{word}` is at line {}.", named.join(", "));
+        write!(out, " `{word}` is at line {}.", named.join(", ")).ok();
     }
     out
 }
@@ -142,11 +142,11 @@ fn show_region(lines: &[&str], region: Range<usize>, wanted: &[&str]) -> String 
     };
     for index in region.clone().skip(first).take(MAX_SHOWN_LINES) {
         let sent = wanted.get(index - region.start).copied().unwrap_or_default();
-        let _ = write!(out, "\n{}\t{}", index + 1, clipped(&marked(lines[index], sent), MAX_LINE_CHARS));
+        write!(out, "\n{}\t{}", index + 1, clipped(&marked(lines[index], sent), MAX_LINE_CHARS)).ok();
     }
     if let Some(at) = differing {
         let index = region.start + at;
-        let _ = write!(out, "\nline {}: {}", index + 1, difference(lines[index], wanted[at]));
+        write!(out, "\nline {}: {}", index + 1, difference(lines[index], wanted[at])).ok();
     }
     out
 }

@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn the_region_with_most_equal_lines_is_nearest() {
         let file = ["a", "let x = compute(1);", "b", "let y = other(2);", "c", "b", "d"];
-        assert_eq!(regions(&file, &["let x = compute(2);", "b"]), [1..3]);
+        assert_eq!(regions(&file, &["let x = compute(2);", "b"]).first(), Some(&(1..3)));
         assert!(regions(&file, &["nothing like this at all"]).is_empty());
         assert!(regions(&file, &["", " "]).is_empty());
         assert!(regions(&[], &["a"]).is_empty());

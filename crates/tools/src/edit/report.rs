@@ -29,10 +29,10 @@ pub(super) fn matched_region(note: &str, text: &str, replacement: &str, at: usiz
     out.push_str(" Now:");
     for (index, line) in text.lines().enumerate().skip(first).take(count.min(MAX_SHOWN_LINES)) {
         let shown = line.char_indices().nth(MAX_LINE_CHARS).map_or(line, |(end, _)| &line[..end]);
-        let _ = write!(out, "\n{}\t{shown}", index + 1);
+        write!(out, "\n{}\t{shown}", index + 1).ok();
     }
     if count > MAX_SHOWN_LINES {
-        let _ = write!(out, "\n[{} more lines]", count - MAX_SHOWN_LINES);
+        write!(out, "\n[{} more lines]", count - MAX_SHOWN_LINES).ok();
     }
     out
 }

@@ -155,6 +155,7 @@ fn sent(lines: &[String], first_line: usize, slip: usize) -> String {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the number of samples is given to the test command")]
 fn samples() -> u32 {
     std::env::var("GIMLET_SAMPLES").ok().and_then(|count| count.parse().ok()).unwrap_or(2_000)
 }
