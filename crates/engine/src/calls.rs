@@ -48,6 +48,7 @@ pub(crate) async fn run(
     let size = uses.len();
     for (index, used) in uses.iter_mut().enumerate() {
         used.batch = (size, index);
+        prepare::take_normal_form(used, io);
         if let Some(input) = interact::complete_input(&used.name, &used.input, interact::InputAuthor::Model, io) {
             used.input = input;
         }
@@ -95,6 +96,7 @@ pub(crate) async fn context_for(io: &SessionIo, id: &str, cancel: CancellationTo
         name: String::new(),
         input: RawValue::NULL.to_owned(),
         input_note: None,
+        form_note: None,
         assistant_uuid: String::new(),
         malformed: None,
         unreadable_before: 0,

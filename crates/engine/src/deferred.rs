@@ -99,6 +99,7 @@ fn use_of(mark: DeferredMark, assistant_uuid: String) -> ToolUse {
         input: mark.tool_input,
         assistant_uuid,
         input_note: None,
+        form_note: None,
         malformed: None,
         unreadable_before: 0,
         batch: (1, 0),

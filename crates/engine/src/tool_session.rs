@@ -60,6 +60,7 @@ impl ToolSession {
             input,
             assistant_uuid: String::new(),
             input_note: None,
+            form_note: None,
             malformed: None,
             unreadable_before: 0,
             batch: (1, 0),

@@ -17,9 +17,9 @@ use session_parts::tool_use::ToolUse;
 use std::fmt::Write;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
-use tools::masked_calls;
 use tools::sandbox::CommandSandbox;
 use tools::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolOutcome, Workspace};
+use tools::{masked_calls, normal_form};
 use wire::control::{CommandPart, PermissionUpdate};
 use wire::entry::RecordedDecision;
 use wire::hooks::HookEventName;
@@ -61,6 +61,21 @@ impl CallVerdict {
 /// A decision that allows the call.
 fn accepted(source: &'static str, reason: Option<&DecisionReason>) -> RecordedDecision {
     RecordedDecision { decision: "accept", source, reason_type: reason.map(DecisionReason::kind) }
+}
+
+/// Replaces names of tool and fields that are not ours by those that are meant with certainty.
+pub(super) fn take_normal_form(used: &mut ToolUse, io: &SessionIo) {
+    if used.malformed.is_some() {
+        return;
+    }
+    let form = normal_form::normalise(&used.name, &used.input, &io.tooling.registry);
+    if let Some(name) = form.name {
+        used.name = name;
+    }
+    if let Some(input) = form.input {
+        used.input = input;
+    }
+    used.form_note = form.note;
 }
 
 /// Finds the tool and parses the input, without side effects.
@@ -110,12 +125,13 @@ fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
 
 pub(super) fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn ToolCall>, ToolOutcome> {
     let Some(tool) = io.tooling.registry.find(&used.name) else {
-        return Err(ToolOutcome::invalid(format!("No such tool available: {}", used.name)));
+        return Err(ToolOutcome::invalid(normal_form::unknown_tool(&used.name, &io.tooling.registry)));
     };
     if let Some(refused) = masked_calls::refusal(&io.tooling.state.masking, wire::names::canonical(&used.name), input) {
         return Err(refused);
     }
-    tool.parse(input).map_err(|e| ToolOutcome::invalid(e.to_string()))
+    tool.parse(input)
+        .map_err(|fault| ToolOutcome::invalid(normal_form::wrong_input(&fault.to_string(), tool.spec(), input)))
 }
 
 /// Builds the draft of a call, before hooks and rules decide about it.

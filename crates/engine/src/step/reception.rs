@@ -322,6 +322,7 @@ fn call(received: &ReceivedBlock) -> Option<ToolUse> {
         input: input.to_owned(),
         assistant_uuid: received.uuid.clone(),
         input_note: None,
+        form_note: None,
         malformed: received.closed.malformed.clone(),
         unreadable_before: 0,
         batch: (1, 0),
