@@ -2,6 +2,7 @@
 //! alone and in the model's order. Results are recorded and sent in call order.
 
 mod finalize;
+mod inspect;
 pub(crate) mod interact;
 mod prepare;
 mod undo_capture;
@@ -48,6 +49,7 @@ pub(crate) async fn run(
     let size = uses.len();
     for (index, used) in uses.iter_mut().enumerate() {
         used.batch = (size, index);
+        prepare::take_normal_form(used, io);
         if let Some(input) = interact::complete_input(&used.name, &used.input, interact::InputAuthor::Model, io) {
             used.input = input;
         }
@@ -94,6 +96,8 @@ pub(crate) async fn context_for(io: &SessionIo, id: &str, cancel: CancellationTo
         id: id.to_owned(),
         name: String::new(),
         input: RawValue::NULL.to_owned(),
+        input_note: None,
+        form_note: None,
         assistant_uuid: String::new(),
         malformed: None,
         unreadable_before: 0,
@@ -254,7 +258,7 @@ impl CallBatch {
     }
 
     async fn draft(
-        &self,
+        &mut self,
         index: usize,
         parsed: Result<Box<dyn ToolCall>, ToolOutcome>,
         io: &mut SessionIo,
@@ -266,7 +270,9 @@ impl CallBatch {
             let text = format!("Not run: the command before it in the same message failed ({sibling}).");
             return Err(ToolOutcome::failed(text));
         }
-        prepare::draft(&self.uses[index], parsed?, io, self.turn.child_token()).await
+        let used = &mut self.uses[index];
+        let call = inspect::normalise(used, parsed?, io, self.turn.child_token()).await?;
+        prepare::draft(used, call, io, self.turn.child_token()).await
     }
 
     async fn finish_task(&mut self, done: Result<(tokio::task::Id, CallTaskResult), JoinError>, io: &mut SessionIo) {

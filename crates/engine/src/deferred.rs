@@ -98,6 +98,8 @@ fn use_of(mark: DeferredMark, assistant_uuid: String) -> ToolUse {
         name: mark.tool_name,
         input: mark.tool_input,
         assistant_uuid,
+        input_note: None,
+        form_note: None,
         malformed: None,
         unreadable_before: 0,
         batch: (1, 0),

@@ -60,6 +60,8 @@ impl ToolSession {
             name: name.to_owned(),
             input,
             assistant_uuid: String::new(),
+            input_note: None,
+            form_note: None,
             malformed: None,
             unreadable_before: 0,
             batch: (1, 0),

@@ -34,7 +34,8 @@ impl HostedSession {
             ("ANTHROPIC_API_KEY", "test-key"),
             ("CLAUDE_CODE_MAX_RETRIES", "1"),
         ]);
-        let mut options = SessionOptions { multi_turn: true, ..SessionOptions::default() };
+        let mut options = SessionOptions::default();
+        options.host.multi_turn = true;
         change(&mut options);
         let request = StartRequest { env, cwd: path("project").into(), options };
         let (commands, events) = engine::open(request).await.unwrap();
@@ -130,7 +131,7 @@ fn block_name(block: &Value) -> String {
 }
 
 fn asks(options: &mut SessionOptions) {
-    options.permission_prompt_tool = Some("stdio".to_owned());
+    options.permissions.prompt_tool = Some("stdio".to_owned());
 }
 
 #[tokio::test]
@@ -145,7 +146,7 @@ async fn a_turn_with_text() {
 #[tokio::test]
 async fn a_turn_with_partial_messages() {
     let server = ModelServer::script([ScriptedReply::text("Hi.")]);
-    let mut session = HostedSession::open(&server, |options| options.partial_messages = true).await;
+    let mut session = HostedSession::open(&server, |options| options.host.partial_messages = true).await;
     session.submit("hi").await;
     session.receive_until("result").await;
     let mut seen = session.close().await;

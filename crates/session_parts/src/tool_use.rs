@@ -7,7 +7,12 @@ use serde_json::value::RawValue;
 pub struct ToolUse {
     pub id: String,
     pub name: String,
+    /// The input as hooks, rules and the tool take it; the transcript has it as it was sent.
     pub input: Box<RawValue>,
+    /// How the input was understood, when it did not fit as it was sent; the tool says it in its result.
+    pub input_note: Option<String>,
+    /// As `input_note`, about names of tool and fields; it is added to the result.
+    pub form_note: Option<String>,
     /// The uuid of the transcript line with the block.
     pub assistant_uuid: String,
     /// The input as received, when it was not valid JSON.

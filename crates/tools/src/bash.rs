@@ -6,6 +6,7 @@ mod command_hints;
 mod directory;
 mod git;
 mod guard;
+mod readable;
 mod report;
 mod words;
 
@@ -22,6 +23,7 @@ use crate::shell_program::{ShellKind, ShellProgram};
 use crate::spill;
 use crate::tasks::{NewTask, SessionTasks, TaskRecord, may_background};
 use command_hints::ShownExtent;
+use directory::DirectoryChange;
 use futures_util::future::BoxFuture;
 use permission::Access;
 use report::{BashOutput, FinishedCommand};
@@ -30,6 +32,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use sys::Env;
+use sys::process::ExitOutcome;
 use tokio::time::Instant;
 use wire::block::MessageContent;
 
@@ -39,6 +42,10 @@ const MAX_RECORDED_BYTES: usize = 1 << 20;
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 /// The longest that a call may ask for, unless the environment allows more.
 const MAX_TIMEOUT: Duration = Duration::from_mins(10);
+/// The time of a command that took longer is named.
+const SLOW_COMMAND: Duration = Duration::from_secs(10);
+/// Smaller timeouts, which are given in milliseconds, can only be meant as seconds.
+const MIN_TIMEOUT_MS: u64 = 1_000;
 const INTERRUPTED: &str = "[The user interrupted this command before it finished.]";
 
 /// Whether commands are run by zsh in this environment.
@@ -123,6 +130,7 @@ impl BashCall {
             return Ok(self.start_in_background(cx, running, limit).await);
         }
         let timeout = foreground_timeout(env, self.timeout_ms);
+        let started = Instant::now();
         let place_in_front = cx.state.tasks.foreground.enter(&cx.id, cx.state.facts.agent_id.as_deref());
         let pause = tokio::select! {
             biased;
@@ -133,8 +141,7 @@ impl BashCall {
         Ok(match pause {
             WaitEnd::Exited(exit) => {
                 running.drain().await;
-                // Death by a signal is reported as exit code 1, as in the reference.
-                self.finished_outcome(cx, running, exit.code.unwrap_or(1), place.reset).await
+                self.finished_outcome(cx, running, exit, place.reset, started.elapsed()).await
             }
             WaitEnd::Deadline if command_hints::may_continue_in_background(&self.command, env) => {
                 self.timed_out(cx, running, timeout).await
@@ -205,14 +212,23 @@ impl BashCall {
         &self,
         cx: &CallContext,
         mut running: RunningCommand,
-        code: i32,
+        exit: ExitOutcome,
         reset: Option<String>,
+        took: Duration,
     ) -> ToolOutcome {
+        // The shell's own form for death by a signal.
+        let code = exit.code.unwrap_or(128 + exit.signal.unwrap_or_default());
         if let Some(pipe) = running.take_open_pipe() {
             cx.state.tasks.drain_pipe(pipe);
         }
         let moved = directory::apply_directory(cx, std::mem::take(&mut running.scratch), running.report.take()).await;
-        let mut notices: Vec<String> = moved.or(reset).into_iter().collect();
+        let mut remarks = self.remarks(took);
+        let mut notices: Vec<String> = reset.into_iter().collect();
+        match moved {
+            Some(DirectoryChange::Entered(dir)) => remarks.insert(0, format!("[now in {}]", dir.display())),
+            Some(DirectoryChange::Reset(notice)) => notices = vec![notice],
+            None => {}
+        }
         if running.is_directory_untracked {
             notices.push(format!(
                 "The directory this command ended in could not be recorded: nothing can be written to the temporary \
@@ -222,12 +238,29 @@ impl BashCall {
         }
         notices.extend(self.violations(cx, &mut running, code).await);
         let unsandboxed = self.ran_outside_sandbox(cx);
-        let report = FinishedCommand { command: &self.command, unsandboxed, code, notices: &notices };
+        let report = FinishedCommand {
+            command: &self.command,
+            unsandboxed,
+            code,
+            signal: exit.signal,
+            notices: &notices,
+            remarks: &remarks,
+        };
         let outcome = report.outcome(&mut running.capture).await;
         if code == 0 && !running.capture.is_long() {
             record_shown_file(cx, &self.command, running.capture.head()).await;
         }
         outcome
+    }
+
+    /// What the model is told about the time of a command.
+    fn remarks(&self, took: Duration) -> Vec<String> {
+        let slow = (took > SLOW_COMMAND).then(|| format!("[took {:.0} s]", took.as_secs_f64()));
+        let small = self
+            .timeout_ms
+            .filter(|timeout| is_in_seconds(*timeout))
+            .map(|timeout| format!("[a timeout of {timeout} was taken as seconds; it is given in milliseconds]"));
+        slow.into_iter().chain(small).collect()
     }
 
     /// A report of what the sandbox prevented the command from doing; `None` when there is nothing to report.
@@ -266,6 +299,7 @@ impl BashCall {
 
     async fn timed_out(&self, cx: &CallContext, running: RunningCommand, timeout: Duration) -> ToolOutcome {
         let stdout = report::excerpt(&running.capture);
+        let shown = report::shown_so_far(&running.capture);
         let task = self.adopt(cx, running, background_timeout(None)).await;
         let hint = command_hints::changes_directory(&self.command).then(|| {
             format!(
@@ -280,7 +314,7 @@ impl BashCall {
             task.id,
             output_sentence(&task, "Its output continues in", ".")
         );
-        let text = report::join(&[&stdout, &moved, hint.as_deref().unwrap_or_default()]);
+        let text = report::join(&[&shown, &moved, hint.as_deref().unwrap_or_default()]);
         BashOutput {
             stdout,
             background_task_id: Some(task.id),
@@ -295,13 +329,14 @@ impl BashCall {
     /// Continues a running command in the background at the user's request.
     async fn move_to_background(&self, cx: &CallContext, running: RunningCommand) -> ToolOutcome {
         let stdout = report::excerpt(&running.capture);
+        let shown = report::shown_so_far(&running.capture);
         let task = self.adopt(cx, running, background_timeout(None)).await;
         let moved = format!(
             "The user moved the command to the background as task {}. {}",
             task.id,
             output_sentence(&task, "Its output continues in", "; you will be told when it ends.")
         );
-        let text = report::join(&[&stdout, &moved]);
+        let text = report::join(&[&shown, &moved]);
         BashOutput {
             stdout,
             background_task_id: Some(task.id),
@@ -382,11 +417,20 @@ fn foreground_timeout(env: &Env, requested: Option<u64>) -> Duration {
     let of = |name, usual| positive(name).map_or(usual, Duration::from_millis);
     let default = of("BASH_DEFAULT_TIMEOUT_MS", DEFAULT_TIMEOUT);
     let max = of("BASH_MAX_TIMEOUT_MS", MAX_TIMEOUT).max(default);
-    requested.filter(|n| *n > 0).map_or(default, Duration::from_millis).min(max)
+    requested_ms(requested).filter(|n| *n > 0).map_or(default, Duration::from_millis).min(max)
+}
+
+/// Whether a timeout can only be meant as seconds.
+fn is_in_seconds(timeout: u64) -> bool {
+    (1..MIN_TIMEOUT_MS).contains(&timeout)
+}
+
+fn requested_ms(requested: Option<u64>) -> Option<u64> {
+    requested.map(|timeout| if is_in_seconds(timeout) { timeout * 1_000 } else { timeout })
 }
 
 fn background_timeout(requested: Option<u64>) -> Duration {
-    Duration::from_millis(requested.filter(|n| *n > 0).unwrap_or(1_800_000).min(7_200_000))
+    Duration::from_millis(requested_ms(requested).filter(|n| *n > 0).unwrap_or(1_800_000).min(7_200_000))
 }
 
 /// Seconds as `120s` or `0.5s`.
@@ -429,7 +473,9 @@ mod tests {
         let ms = |env: &Env, requested| foreground_timeout(env, requested).as_millis();
         assert_eq!(ms(&env, None), 120_000);
         assert_eq!(ms(&env, Some(5_000_000)), 600_000);
-        assert_eq!(ms(&env, Some(700)), 700);
+        assert_eq!(ms(&env, Some(1_700)), 1_700);
+        // [MX-19]
+        assert_eq!(ms(&env, Some(70)), 70_000);
         assert_eq!(ms(&env.with([("BASH_DEFAULT_TIMEOUT_MS", "900000")]), Some(5_000_000)), 900_000);
         assert_eq!(ms(&env.with([("BASH_MAX_TIMEOUT_MS", "200000")]), Some(5_000_000)), 200_000);
         assert_eq!(background_timeout(None).as_millis(), 1_800_000);

@@ -71,8 +71,21 @@ pub trait ToolCall: Send + Sync {
     fn check(&self, _cx: &CallContext) -> Option<ToolOutcome> {
         None
     }
+    /// The input in the form the call means, when that is certain but differs from what was sent: `None` otherwise.
+    /// Called before hooks and rules see the call, and only when rules let the model read the files it names; may block.
+    fn normalise(&self, _cx: &CallContext) -> Option<NormalisedInput> {
+        None
+    }
     /// Runs to its end. A cancelled call returns a normal outcome that says so.
     fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome>;
+}
+
+/// An input in the form that hooks, rules and the tool take.
+#[derive(Debug)]
+pub struct NormalisedInput {
+    pub input: Box<RawValue>,
+    /// One line for the model about the difference; it goes into the result.
+    pub note: String,
 }
 
 /// The input does not fit the schema. The text names the tool and the field.
@@ -118,6 +131,8 @@ pub struct CallContext {
     pub sandbox: Option<Arc<crate::sandbox::CommandSandbox>>,
     /// The person changed the input before approving it.
     pub changed_by_user: bool,
+    /// How the input was understood, when it did not fit as it was sent; the tool adds it to its result.
+    pub input_note: Option<String>,
     /// Git calls of a command that must run with a neutral configuration.
     pub git_guard: Option<permission::GitGuard>,
     /// The state of the session, for tools of the engine; `None` when no call of the batch needs it.

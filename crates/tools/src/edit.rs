@@ -4,8 +4,13 @@
 
 mod apply;
 pub(crate) mod change;
+mod explain;
+mod lookalikes;
+mod nearest;
+mod report;
+mod tolerant;
 
-use crate::contract::{CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec};
+use crate::contract::{CallContext, InputError, NormalisedInput, Tool, ToolCall, ToolOutcome, ToolSpec};
 use crate::facts::{AgentUse, EDIT_MASK_ADVICE, MaskedInput, ToolClass, ToolFacts};
 use crate::file_change::{self, FileChange, FileChangeCall};
 use crate::file_work::{self, original_file, structured};
@@ -15,10 +20,12 @@ use crate::read_state::FileFreshness;
 use crate::text_file;
 pub use apply::{AppliedEdit, EditMismatch, MatchKind, ReplaceScope, apply};
 use change::{EditTarget, EditableFile};
+use lookalikes::lf_only;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
+use tolerant::TolerantSearch;
 
 pub struct EditTool;
 
@@ -73,22 +80,50 @@ impl TextReplacement {
         }
         if self.old_string.is_empty() {
             return match text {
-                "" => Ok(AppliedEdit { text: self.new_string.clone(), count: 1, matched: MatchKind::Exactly }),
+                "" => Ok(AppliedEdit { text: self.new_string.clone(), places: vec![0], matched: MatchKind::Exactly }),
                 _ => Err(format!(
                     "`old_string` is empty, but {} already has content. Give the text to replace, or use Write.",
                     path.display()
                 )),
             };
         }
-        apply(text, &self.old_string, &self.new_string, self.scope()).map_err(|why| match why {
-            EditMismatch::NotFound => format!("`old_string` was not found in {}:\n{}", path.display(), self.old_string),
-            EditMismatch::Ambiguous(count) => format!(
-                "`old_string` occurs {count} times in {}. Add surrounding lines to make it unique, or set \
-                 `replace_all`:\n{}",
-                path.display(),
-                self.old_string
-            ),
-        })
+        apply(text, &self.old_string, &self.new_string, self.scope()).map_err(|why| self.explain(why, text, path))
+    }
+
+    fn explain(&self, why: EditMismatch, text: &str, path: &Path) -> String {
+        let (text, old, new) = (lf_only(text), lf_only(&self.old_string), lf_only(&self.new_string));
+        match why {
+            EditMismatch::Ambiguous(places) => explain::ambiguous(path, &text, &places),
+            EditMismatch::NotFound => match self.search(&text, &old, &new) {
+                TolerantSearch::Several(places) => explain::several_alike(path, &text, &places),
+                TolerantSearch::Nothing | TolerantSearch::One(_) => explain::not_found(path, &text, &old, &new),
+            },
+        }
+    }
+
+    /// Searches for text that differs only in ways models do not notice. Never for all occurrences.
+    fn search(&self, text: &str, old: &str, new: &str) -> TolerantSearch {
+        match self.scope() {
+            ReplaceScope::One => tolerant::search(text, old, new),
+            ReplaceScope::All => TolerantSearch::Nothing,
+        }
+    }
+
+    /// The replacement with the text that is in the file, and how it was found; `None` when it is there as it was
+    /// sent, or nowhere, or when it cannot be told where it is meant.
+    fn normalised(&self, text: &str) -> Option<(Self, String)> {
+        if self.old_string.is_empty() || apply(text, &self.old_string, &self.new_string, self.scope()).is_ok() {
+            return None;
+        }
+        let text = lf_only(text);
+        match self.search(&text, &lf_only(&self.old_string), &lf_only(&self.new_string)) {
+            TolerantSearch::One(found) => {
+                let note = found.note(&text);
+                let old_string = text[found.range].to_owned();
+                Some((Self { old_string, new_string: found.replacement, replace_all: false }, note))
+            }
+            TolerantSearch::Nothing | TolerantSearch::Several(_) => None,
+        }
     }
 }
 
@@ -109,12 +144,30 @@ impl FileChange for EditCall {
         }
     }
 
+    fn normalise(&self, cx: &CallContext, path: &Path) -> Option<NormalisedInput> {
+        let opened = self.find(cx, path).ok()??;
+        if opened.freshness == FileFreshness::Stale {
+            return None;
+        }
+        let (replacement, note) = self.replacement.normalised(&opened.text)?;
+        let input = NormalisedEdit { file_path: &self.file_path, replacement: &replacement };
+        Some(NormalisedInput { input: wire::raw::to_raw(&input).ok()?, note })
+    }
+
     fn change(&self, cx: &CallContext, path: &Path) -> Result<ToolOutcome, ToolOutcome> {
         match self.find(cx, path)? {
             Some(opened) => self.change(cx, path, &opened),
             None => self.create(cx, path),
         }
     }
+}
+
+/// The input of an Edit call.
+#[derive(Serialize)]
+struct NormalisedEdit<'a> {
+    file_path: &'a str,
+    #[serde(flatten)]
+    replacement: &'a TextReplacement,
 }
 
 #[derive(Serialize)]
@@ -167,7 +220,7 @@ impl EditCall {
             FileFreshness::Stale => ToolOutcome::invalid(format!("{why}\n{}", change::STALE_MESSAGE)),
             FileFreshness::Unseen | FileFreshness::Current(_) => ToolOutcome::invalid(why),
         })?;
-        let certain = done.matched == MatchKind::Exactly && done.count == 1;
+        let certain = done.matched == MatchKind::Exactly && done.places.len() == 1;
         if opened.freshness == FileFreshness::Stale && !certain {
             return Err(ToolOutcome::invalid(change::STALE_MESSAGE));
         }
@@ -177,10 +230,15 @@ impl EditCall {
     fn change(&self, cx: &CallContext, path: &Path, opened: &EditableFile) -> Result<ToolOutcome, ToolOutcome> {
         let done = self.applied(path, opened)?;
         let patch = opened.save(cx, path, &done.text)?;
-        let mut text = match done.count {
-            1 => format!("The file {} has been updated.", path.display()),
-            n => format!("The file {} has been updated: {n} occurrences replaced.", path.display()),
+        let mut text = match done.places.as_slice() {
+            [_] => format!("The file {} has been updated.", path.display()),
+            places => {
+                format!("The file {} has been updated: {}.", path.display(), report::occurrences(&done.text, places))
+            }
         };
+        if let Some(note) = &cx.input_note {
+            text.push_str(&report::matched_region(note, &done.text, &self.replacement.new_string, done.places[0]));
+        }
         if opened.freshness == FileFreshness::Stale {
             text.push_str(" It also holds changes made since you read it: read it again before relying on the rest.");
         }

@@ -1,6 +1,6 @@
 //! Calls that change one file: they declare the path, run exclusively on a blocking thread, and are not cancelled.
 
-use crate::contract::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolOutcome, Workspace};
+use crate::contract::{CallConcurrency, CallContext, NormalisedInput, PathDiscovery, ToolCall, ToolOutcome, Workspace};
 use crate::file_work;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -13,6 +13,10 @@ pub(crate) trait FileChange: Send + Sync + 'static {
     fn path(&self) -> &str;
     /// The checks before any change.
     fn check(&self, cx: &CallContext, path: &Path) -> Result<(), ToolOutcome>;
+    /// The input as it is meant, when that is certain (`ToolCall::normalise`).
+    fn normalise(&self, _cx: &CallContext, _path: &Path) -> Option<NormalisedInput> {
+        None
+    }
     /// Makes the change. `Err` is a refusal: nothing was changed.
     fn change(&self, cx: &CallContext, path: &Path) -> Result<ToolOutcome, ToolOutcome>;
 }
@@ -30,6 +34,10 @@ impl<T: FileChange> ToolCall for FileChangeCall<T> {
 
     fn check(&self, cx: &CallContext) -> Option<ToolOutcome> {
         self.0.check(cx, &cx.workspace.absolute(self.0.path())).err()
+    }
+
+    fn normalise(&self, cx: &CallContext) -> Option<NormalisedInput> {
+        self.0.normalise(cx, &cx.workspace.absolute(self.0.path()))
     }
 
     fn run(self: Box<Self>, cx: CallContext) -> BoxFuture<'static, ToolOutcome> {

@@ -92,7 +92,7 @@ fn distance(a: &str, b: &str) -> Option<usize> {
     (stem(a) == stem(b) && !stem(a).is_empty()).then_some(allowed + 1)
 }
 
-fn levenshtein(a: &str, b: &str) -> usize {
+pub(crate) fn levenshtein(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().enumerate() {

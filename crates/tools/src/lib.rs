@@ -17,6 +17,7 @@ pub mod input;
 pub mod masked_calls;
 pub mod masking;
 pub mod multi_edit;
+pub mod normal_form;
 mod notebook;
 pub mod notebook_edit;
 pub mod patch;
@@ -47,8 +48,8 @@ pub mod web_search;
 pub mod write;
 
 pub use contract::{
-    CallConcurrency, CallContext, InputError, MayRead, ModelText, PathDiscovery, SideModel, SideReply, SideRequest,
-    Tool, ToolCall, ToolOutcome, ToolSpec, Workspace,
+    CallConcurrency, CallContext, InputError, MayRead, ModelText, NormalisedInput, PathDiscovery, SideModel, SideReply,
+    SideRequest, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace,
 };
 pub use facts::{ToolClass, ToolFacts};
 pub use input::ToolInput;

@@ -109,7 +109,7 @@ impl MultiEditCall {
                     self.edits.len()
                 ))
             })?;
-            let certain = done.matched == MatchKind::Exactly && done.count == 1;
+            let certain = done.matched == MatchKind::Exactly && done.places.len() == 1;
             if freshness == FileFreshness::Stale && !certain {
                 return Err(ToolOutcome::invalid(change::STALE_MESSAGE));
             }

@@ -63,18 +63,17 @@ pub(crate) fn create_folder(dir: &Path) -> io::Result<()> {
 
 /// The text the model gets in place of the whole. `start` is at least the first 2 KB of the whole.
 pub fn wrapper(path: &Path, size: u64, start: &str) -> String {
-    wrapper_with(path, size, start, None)
-}
-
-/// As [`wrapper`], for an incomplete file: `gap` says what the file contains.
-pub(crate) fn wrapper_with(path: &Path, size: u64, start: &str, gap: Option<&str>) -> String {
     let preview = preview(start);
     let more = if (preview.len() as u64) < size { "\n…" } else { "" };
+    wrapper_of(path, size, &format!("Preview (first 2 KB):\n{preview}{more}"), None)
+}
+
+/// As [`wrapper`], around the parts of the whole that the model gets. `gap` says what an incomplete file contains.
+pub(crate) fn wrapper_of(path: &Path, size: u64, parts: &str, gap: Option<&str>) -> String {
     // On a separate line, because readers take the path up to the end of its line.
     let gap = gap.map_or_else(String::new, |gap| format!("\nNot all of it is in that file: {gap}."));
     format!(
-        "<persisted-output>\nToo large to show whole ({}). Full output saved to: {}{gap}\n\nPreview (first 2 KB):\n\
-         {preview}{more}\n</persisted-output>",
+        "<persisted-output>\nToo large to show whole ({}). Full output saved to: {}{gap}\n\n{parts}\n</persisted-output>",
         human_size(size),
         path.display(),
     )

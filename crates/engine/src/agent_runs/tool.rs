@@ -209,13 +209,8 @@ impl AgentCall {
         let scope = spawner.scope.child_token();
         let spec = self.build_spec(&cx, &view, definition, background).await?;
         let sidecar = sidecar_of(&spec);
-        let candidate = AgentCandidate {
-            spec,
-            sidecar,
-            scope: scope.clone(),
-            slot_check: SlotCheck::Needed,
-            restored: None,
-        };
+        let candidate =
+            AgentCandidate { spec, sidecar, scope: scope.clone(), slot_check: SlotCheck::Needed, restored: None };
         let running = admit(spawner, view, candidate);
         let mut running = match running {
             AdmissionResult::Running(running) => running,

@@ -24,7 +24,7 @@ pub(super) async fn deliver(
     report: &mut BatchReport,
 ) -> Result<(), StoreError> {
     report.output_rejected |= outcome.is_error && used.name == structured::NAME;
-    let content = bound(clean(outcome.content), used, io);
+    let content = with_note(bound(clean(outcome.content), used, io), used.form_note.as_deref());
     let structured = outcome.structured.unwrap_or_else(|| failure(&content));
     if !outcome.is_error && io.tooling.facts(&used.name).class == ToolClass::Edit {
         io.output.ledger.count_lines(&structured);
@@ -71,6 +71,18 @@ fn result_meta(id: &str, judged: CallVerdict) -> ToolResultMeta {
         id: id.to_owned(),
         permission_decision: Some(ReportedDecision { decision, source, reason_type }),
         non_execution_kind: judged.denial,
+    }
+}
+
+/// Adds what the model is told about how its call was understood.
+fn with_note(content: MessageContent, note: Option<&str>) -> MessageContent {
+    let Some(note) = note else { return content };
+    match content {
+        MessageContent::Text(text) => MessageContent::Text(format!("{text}\n{note}")),
+        MessageContent::Blocks(mut blocks) => {
+            blocks.push(ContentBlock::Text { text: note.to_owned() });
+            MessageContent::Blocks(blocks)
+        }
     }
 }
 

@@ -1,14 +1,13 @@
 //! Turns a `tool_use` block into a call that may run: finds the tool, parses the input, decides, and asks the host
 //! where the decision is to ask. A prepared call never returns to this phase.
 
-use super::interact;
+use super::{inspect, interact};
 use crate::session::SessionIo;
 use crate::session::hooks::{HookRuling, RulingKind, UndecidedCall};
 use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
 use permission::{
-    Access, CommandConfinement, DecisionReason, GitGuard, PathFacts, PermissionDecision, PermissionQuery,
-    PermissionRefusal,
+    CommandConfinement, DecisionReason, GitGuard, PathFacts, PermissionDecision, PermissionQuery, PermissionRefusal,
 };
 use serde_json::value::RawValue;
 use session_parts::command::Event;
@@ -19,9 +18,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tools::facts::ToolConfinement;
-use tools::masked_calls;
 use tools::sandbox::CommandSandbox;
 use tools::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolOutcome, Workspace};
+use tools::{masked_calls, normal_form};
 use wire::control::{CommandPart, PermissionUpdate};
 use wire::entry::RecordedDecision;
 use wire::hooks::HookEventName;
@@ -63,6 +62,21 @@ impl CallVerdict {
 /// A decision that allows the call.
 fn accepted(source: &'static str, reason: Option<&DecisionReason>) -> RecordedDecision {
     RecordedDecision { decision: "accept", source, reason_type: reason.map(DecisionReason::kind) }
+}
+
+/// Replaces names of tool and fields that are not ours by those that are meant with certainty.
+pub(super) fn take_normal_form(used: &mut ToolUse, io: &SessionIo) {
+    if used.malformed.is_some() {
+        return;
+    }
+    let form = normal_form::normalise(&used.name, &used.input, &io.tooling.registry);
+    if let Some(name) = form.name {
+        used.name = name;
+    }
+    if let Some(input) = form.input {
+        used.input = input;
+    }
+    used.form_note = form.note;
 }
 
 /// Finds the tool and parses the input, without side effects.
@@ -110,14 +124,15 @@ fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
     message
 }
 
-fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn ToolCall>, ToolOutcome> {
+pub(super) fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn ToolCall>, ToolOutcome> {
     let Some(tool) = io.tooling.registry.find(&used.name) else {
-        return Err(ToolOutcome::invalid(format!("No such tool available: {}", used.name)));
+        return Err(ToolOutcome::invalid(normal_form::unknown_tool(&used.name, &io.tooling.registry)));
     };
     if let Some(refused) = masked_calls::refusal(&io.tooling.state.masking, &tool.spec().facts, input) {
         return Err(refused);
     }
-    tool.parse(input).map_err(|e| ToolOutcome::invalid(e.to_string()))
+    tool.parse(input)
+        .map_err(|fault| ToolOutcome::invalid(normal_form::wrong_input(&fault.to_string(), tool.spec(), input)))
 }
 
 /// Builds the draft of a call, before hooks and rules decide about it.
@@ -202,47 +217,10 @@ pub(super) async fn decide(
             guard_git(used, draft, facts, io).await
         }
         (PermissionDecision::Deny(refusal), _) => refuse(used, refusal, io).await,
-        (PermissionDecision::Ask(refusal), _) => match check_first(used, draft, &facts, io).await {
+        (PermissionDecision::Ask(refusal), _) => match draft.checked(used, &facts, io).await {
             Ok(draft) => ask(used, draft, refusal, facts, io).await,
             Err(outcome) => PreparedCall::Settled(outcome),
         },
-    }
-}
-
-/// Answers a call that cannot succeed before anybody is asked about it. Only checks files that the model may read.
-async fn check_first(
-    used: &ToolUse,
-    mut draft: CallDraft,
-    facts: &PathFacts,
-    io: &SessionIo,
-) -> Result<CallDraft, ToolOutcome> {
-    let workspace = io.workspace();
-    let changed = |access: Access| match access {
-        Access::WritePath(path) => Some(Access::ReadPath(path)),
-        _ => None,
-    };
-    let reads: Vec<Access> = draft.call.access(&workspace).into_iter().filter_map(changed).collect();
-    if reads.is_empty() {
-        return Ok(draft);
-    }
-    let request = PermissionQuery::reading(&reads);
-    let seen = session_parts::facts::gather(io.rules.policy(), &request, &workspace.cwd);
-    if !matches!(io.rules.policy().decide(&request, &seen), PermissionDecision::Allow(_)) {
-        return Ok(draft);
-    }
-    let cx = call_cx(used, facts.clone(), io, draft.cancel.clone());
-    let call = draft.call;
-    let checking = tokio::task::spawn_blocking(move || {
-        let refused = call.check(&cx);
-        (call, refused)
-    });
-    match checking.await {
-        Ok((_, Some(refused))) => Err(refused),
-        Ok((call, None)) => {
-            draft.call = call;
-            Ok(draft)
-        }
-        Err(_) => Err(ToolOutcome::failed("The call could not be checked because of an internal error.")),
     }
 }
 
@@ -311,6 +289,11 @@ impl CallDraft {
             git_guard: None,
             by: accepted("config", None),
         })
+    }
+
+    async fn checked(self, used: &ToolUse, facts: &PathFacts, io: &SessionIo) -> Result<Self, ToolOutcome> {
+        let call = inspect::check(used, self.call, facts, io, &self.cancel).await?;
+        Ok(Self { call, ..self })
     }
 
     /// The same call with another input, which is parsed and checked again.
@@ -663,6 +646,7 @@ pub(super) fn call_cx(used: &ToolUse, facts: PathFacts, io: &SessionIo, cancel: 
         }),
         sandbox: None,
         changed_by_user: false,
+        input_note: used.input_note.clone(),
         git_guard: None,
     }
 }

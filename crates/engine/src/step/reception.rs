@@ -321,6 +321,8 @@ fn call(received: &ReceivedBlock) -> Option<ToolUse> {
         name: name.into_owned(),
         input: input.to_owned(),
         assistant_uuid: received.uuid.clone(),
+        input_note: None,
+        form_note: None,
         malformed: received.closed.malformed.clone(),
         unreadable_before: 0,
         batch: (1, 0),

@@ -57,12 +57,19 @@ pub(super) fn start_directory(cx: &CallContext) -> StartDirectory {
     StartDirectory { reset: Some(reset_notice(&project)), cwd: project }
 }
 
-/// Applies the directory the shell ended in. Returns a notice when the directory was reset.
+/// What became of the directory after a command.
+pub(super) enum DirectoryChange {
+    Entered(PathBuf),
+    /// It was reset; the text is the notice.
+    Reset(String),
+}
+
+/// Applies the directory the shell ended in; `None` when it is the same as before.
 pub(super) async fn apply_directory(
     cx: &CallContext,
     scratch: Vec<PathBuf>,
     report: Option<ChildReport>,
-) -> Option<String> {
+) -> Option<DirectoryChange> {
     let before = current(cx);
     let workspace = cx.workspace.clone();
     let ended_in = tokio::task::spawn_blocking(move || {
@@ -89,11 +96,11 @@ pub(super) async fn apply_directory(
         return None;
     }
     if inside {
-        set(cx, now);
-        return None;
+        set(cx, now.clone());
+        return Some(DirectoryChange::Entered(now));
     }
     set(cx, project.clone());
-    Some(reset_notice(project))
+    Some(DirectoryChange::Reset(reset_notice(project)))
 }
 
 /// The path at the beginning of a report. The report file is filled with NULs in advance; they are ignored.

@@ -1,16 +1,21 @@
-//! Turns captured output into the text for the model and the structured result. The format follows the reference:
-//! merged output in `stdout`, our notices in `stderr`, failures as text that begins with `Exit code N`.
+//! Turns captured output into the text for the model and the structured result. The structured result follows the
+//! reference: merged output in `stdout`, our notices in `stderr`. The text has the same form for success and failure:
+//! what is too long keeps both ends and names the file with all of it. Failures begin with `Exit code N`.
 
 use super::command_hints;
 use super::git::{self, GitOperation};
+use super::readable::{self, OutputEnds, ShownEnds};
 use crate::contract::ToolOutcome;
 use crate::shell::capture::OutputCapture;
 use crate::spill;
 use serde::Serialize;
+use std::path::Path;
 use wire::block::{ContentBlock, MediaSource, MessageContent};
 
 /// Longest failure shown whole, in characters; a longer one keeps both ends.
-const FAILURE_CHARS: usize = 10_000;
+const FAILURE_CHARS: usize = ShownEnds::FAILURE.first + ShownEnds::FAILURE.last;
+/// Most bytes of a long output that are searched for the cause of a failure.
+const MAX_SEARCHED_BYTES: usize = 64 << 20;
 const NO_OUTPUT: &str = "(finished; nothing was printed)";
 /// Largest image taken from a data URL, in bytes of base64; this is the limit of the API.
 const IMAGE_BYTES: u64 = 5 * 1024 * 1024;
@@ -56,18 +61,19 @@ pub(crate) struct FinishedCommand<'a> {
     pub(crate) command: &'a str,
     pub(crate) unsandboxed: bool,
     pub(crate) code: i32,
+    /// The signal that ended the shell; `None` when it exited.
+    pub(crate) signal: Option<i32>,
     /// Notices from gimlet, such as the reset of the directory.
     pub(crate) notices: &'a [String],
+    /// What only the model is told, such as the time taken.
+    pub(crate) remarks: &'a [String],
 }
 
 impl FinishedCommand<'_> {
     pub(crate) async fn outcome(&self, capture: &mut OutputCapture) -> ToolOutcome {
         let interpretation = command_hints::interpretation(self.command, self.code);
         if self.code != 0 && interpretation.is_none() {
-            let output = excerpt(capture);
-            capture.discard_file().await;
-            let text = join(&[&format!("Exit code {}", self.code), &output]);
-            return ToolOutcome::failed(with_notices(text, self.notices));
+            return self.failure(capture).await;
         }
         let stdout = inline(capture);
         let mut result = BashOutput {
@@ -84,35 +90,116 @@ impl FinishedCommand<'_> {
             result.stdout = stdout;
             return result.outcome(MessageContent::Blocks(vec![ContentBlock::Image { source }]), false);
         }
-        let shown = match (capture.file().filter(|_| capture.is_long()), capture.write_error()) {
-            (Some(_), Some(error)) => {
-                join(&[&excerpt(capture), &format!("[The whole output could not be saved: {error}]")])
-            }
-            (Some(path), None) => {
-                result.persisted_output_path = Some(path.display().to_string());
-                result.persisted_output_size = Some(capture.total());
-                spill::wrapper_with(path, capture.total(), &stdout, capture.gap().as_deref())
-            }
-            (None, _) if stdout.is_empty() => interpretation.unwrap_or(NO_OUTPUT).to_owned(),
-            (None, _) => stdout.clone(),
-        };
+        let shown = shown_output(capture, ShownEnds::SUCCESS).await;
+        if capture.is_long() && capture.write_error().is_none() {
+            result.persisted_output_path = capture.file().map(|path| path.display().to_string());
+            result.persisted_output_size = Some(capture.total());
+        }
+        let shown = if shown.is_empty() { interpretation.unwrap_or(NO_OUTPUT).to_owned() } else { shown };
         result.stdout = stdout;
-        result.outcome(MessageContent::Text(with_notices(shown, self.notices)), false)
+        result.outcome(MessageContent::Text(self.with_notices(shown)), false)
+    }
+
+    async fn failure(&self, capture: &mut OutputCapture) -> ToolOutcome {
+        let output = shown_output(capture, ShownEnds::FAILURE).await;
+        let text = join(&[&format!("Exit code {}", self.code), &self.cause_of_death().unwrap_or_default(), &output]);
+        ToolOutcome::failed(self.with_notices(text))
+    }
+
+    /// The signal in words; `None` when the command exited by itself.
+    fn cause_of_death(&self) -> Option<String> {
+        if let Some(signal) = self.signal {
+            let name = sys::process::signal_name(signal);
+            return Some(name.map_or_else(|| format!("killed by signal {signal}"), |name| format!("killed by {name}")));
+        }
+        // The shell reports a command that a signal killed as 128 + the signal, and a command may exit so by itself.
+        let name = sys::process::signal_name(self.code - 128)?;
+        (!matches!(name, "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGTRAP")).then(|| format!("probably killed by {name}"))
+    }
+
+    fn with_notices(&self, text: String) -> String {
+        self.notices.iter().chain(self.remarks).fold(text, |text, notice| join(&[&text, notice]))
     }
 }
 
 /// The outcome of a command that gimlet terminated; `why` is the text for the model. Partial output is kept.
 pub(crate) async fn ended_outcome(capture: &mut OutputCapture, why: &str, mut result: BashOutput) -> ToolOutcome {
-    let output = excerpt(capture);
-    capture.discard_file().await;
+    let output = shown_output(capture, ShownEnds::FAILURE).await;
     result.interrupted = true;
-    let text = join(&[&output, why]);
-    result.stdout = output;
-    result.outcome(MessageContent::Text(text), true)
+    result.stdout = excerpt(capture);
+    result.outcome(MessageContent::Text(join(&[&output, why])), true)
 }
 
-fn with_notices(text: String, notices: &[String]) -> String {
-    notices.iter().fold(text, |text, notice| join(&[&text, notice]))
+/// The output as the model reads it. What is too long keeps both ends, and its file is named.
+pub(crate) async fn shown_output(capture: &mut OutputCapture, shown: ShownEnds) -> String {
+    if let Some(kind) = readable::binary_kind(capture.head()) {
+        return binary_output(capture, kind).await;
+    }
+    let is_failure = shown == ShownEnds::FAILURE;
+    let head = readable::screen_text(capture.head()).into_owned();
+    let head = trim_blank_lines(&head);
+    let is_too_long = capture.is_long() || is_failure && head.chars().nth(FAILURE_CHARS).is_some();
+    if !is_too_long {
+        capture.discard_file().await;
+        return head.to_owned();
+    }
+    let end = capture.end();
+    let end = readable::screen_text(&end).into_owned();
+    let ends = readable::ends(head, &end, capture.total_lines(), shown);
+    capture.save().await;
+    let causes = if is_failure { causes(capture, &ends).await } else { String::new() };
+    let text = join(&[&ends.first, &ends.gap, &causes, &ends.last]);
+    saved_output(capture, &text)
+}
+
+/// The output of a command that goes on: its ends when it is long. The file is named by the caller.
+pub(crate) fn shown_so_far(capture: &OutputCapture) -> String {
+    if readable::binary_kind(capture.head()).is_some() {
+        return String::new();
+    }
+    let head = readable::screen_text(capture.head());
+    let head = trim_blank_lines(&head);
+    if !capture.is_long() && head.chars().nth(FAILURE_CHARS).is_none() {
+        return head.to_owned();
+    }
+    let end = capture.end();
+    readable::ends(head, &readable::screen_text(&end), capture.total_lines(), ShownEnds::FAILURE).joined()
+}
+
+/// The text in the wrapper that names the file, or with the reason why there is none.
+fn saved_output(capture: &OutputCapture, text: &str) -> String {
+    match (capture.file(), capture.write_error()) {
+        (Some(path), None) => spill::wrapper_of(path, capture.total(), text, capture.gap().as_deref()),
+        (_, error) => {
+            let error = error.unwrap_or("no file could be made");
+            join(&[text, &format!("[The whole output could not be saved: {error}]")])
+        }
+    }
+}
+
+async fn binary_output(capture: &mut OutputCapture, kind: &str) -> String {
+    capture.save().await;
+    let size = spill::human_size(capture.total());
+    match (capture.file(), capture.write_error()) {
+        (Some(path), None) => format!("[{size} of output that is not text ({kind}), saved to {}]", path.display()),
+        (_, error) => format!(
+            "[{size} of output that is not text ({kind}); it could not be saved: {}]",
+            error.unwrap_or("no file could be made")
+        ),
+    }
+}
+
+/// The lines of the part left out that look like the cause of a failure, under a heading; empty when there are none.
+async fn causes(capture: &OutputCapture, ends: &OutputEnds) -> String {
+    let (Some(missing), Some(path)) = (ends.missing, capture.file().map(Path::to_path_buf)) else {
+        return String::new();
+    };
+    let search = move || {
+        let bytes = sys::fs::read_limited(&path, MAX_SEARCHED_BYTES).ok()?.bytes;
+        Some(readable::likely_causes(&bytes, missing))
+    };
+    let found = tokio::task::spawn_blocking(search).await.ok().flatten().unwrap_or_default();
+    if found.is_empty() { String::new() } else { format!("[among them, by line:]\n{}", found.join("\n")) }
 }
 
 /// Joins the parts that are not empty, one per line.
@@ -123,7 +210,11 @@ pub(crate) fn join(parts: &[&str]) -> String {
 
 /// The part that may be shown inline, without blank lines at both ends.
 pub(crate) fn inline(capture: &OutputCapture) -> String {
-    trim_blank_lines(&String::from_utf8_lossy(capture.head())).to_owned()
+    trim_blank_lines(&without_nul(capture.head())).to_owned()
+}
+
+fn without_nul(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace('\0', "")
 }
 
 /// Removes leading blank lines and all trailing white space; the indentation of the first line stays.
@@ -134,15 +225,15 @@ fn trim_blank_lines(text: &str) -> &str {
     &text[start..]
 }
 
-/// The whole output, or its two ends; the end is the real end of the output, not that of the inline part.
+/// The whole output, or its two ends, for programs; the end is the real end of the output, not that of the inline part.
 pub(crate) fn excerpt(capture: &OutputCapture) -> String {
-    let head = String::from_utf8_lossy(capture.head());
+    let head = without_nul(capture.head());
     let head = trim_blank_lines(&head);
     if !capture.is_long() && head.chars().nth(FAILURE_CHARS).is_none() {
         return head.to_owned();
     }
     let end = capture.end();
-    let end = String::from_utf8_lossy(&end);
+    let end = without_nul(&end);
     let end = end.trim_end();
     let first = head.char_indices().nth(FAILURE_CHARS / 2).map_or(head, |(at, _)| &head[..at]);
     let last = end.char_indices().rev().nth(FAILURE_CHARS / 2 - 1).map_or(end, |(at, _)| &end[at..]);

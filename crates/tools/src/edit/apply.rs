@@ -1,7 +1,7 @@
 //! Replaces text, without file access. Matches are exact except for two differences that models cannot see: CRLF
 //! and LF, and curly and straight quotes. Everything that is not replaced keeps its bytes.
 
-use crate::compare::{DiffTag, compare};
+use super::lookalikes::{FoldedText, Folding, folded, keep_file_characters, lf_only};
 use crate::text_file::LineEnding;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -25,16 +25,17 @@ pub enum ReplaceScope {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppliedEdit {
     pub text: String,
-    pub count: usize,
+    /// Where each replacement begins in `text`, in bytes.
+    pub places: Vec<usize>,
     pub matched: MatchKind,
 }
 
 /// Why nothing was replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditMismatch {
     NotFound,
-    /// The number of occurrences, when only one was to be replaced.
-    Ambiguous(usize),
+    /// The places in the text with LF line ends, when only one was to be replaced.
+    Ambiguous(Vec<Range<usize>>),
 }
 
 /// Replaces `old` by `new` in `content`, which may have any line endings. `old` must not be empty.
@@ -42,139 +43,85 @@ pub fn apply(content: &str, old: &str, new: &str, scope: ReplaceScope) -> Result
     let (old, new) = (lf_only(old), lf_only(new));
     let text = LfText::of(content);
     let (found, matched) = find(&text.lf, &old);
-    match (found.len(), scope) {
-        (0, _) => return Err(EditMismatch::NotFound),
-        (n @ 2.., ReplaceScope::One) => return Err(EditMismatch::Ambiguous(n)),
-        _ => {}
+    if found.is_empty() {
+        return Err(EditMismatch::NotFound);
+    }
+    if scope == ReplaceScope::One {
+        // Places that overlap are different places too.
+        let places = if found.len() == 1 { overlapping(&text.lf, &text.lf[found[0].clone()]) } else { found.clone() };
+        if places.len() > 1 {
+            return Err(EditMismatch::Ambiguous(places));
+        }
     }
     let ending = LineEnding::of(content);
     let mut out = String::with_capacity(content.len() + new.len() * found.len());
-    let mut at = 0;
+    let (mut at, mut places) = (0, Vec::with_capacity(found.len()));
     for range in &found {
         out.push_str(&content[at..text.original(range.start)]);
+        places.push(out.len());
         let replacement = match matched {
             MatchKind::Exactly => Cow::Borrowed(&*new),
-            MatchKind::ByQuotes => keep_quotes(&text.lf[range.clone()], &old, &new).into(),
+            MatchKind::ByQuotes => keep_file_characters(&text.lf[range.clone()], &old, &new, Folding::Quotes).into(),
         };
         out.push_str(&ending.apply(&replacement));
         at = text.original(range.end);
     }
     out.push_str(&content[at..]);
-    Ok(AppliedEdit { text: out, count: found.len(), matched })
+    Ok(AppliedEdit { text: out, places, matched })
 }
 
 fn find(text: &str, old: &str) -> (Vec<Range<usize>>, MatchKind) {
     let exact = occurrences(text, old);
-    if !exact.is_empty() || !(has_quotes(old) && text.contains(CURLY) || old.contains(CURLY)) {
+    if !exact.is_empty() || !may_match_by_quotes(text, old) {
         return (exact, MatchKind::Exactly);
     }
-    let straight = StraightQuotes::of(text);
-    let found = occurrences(&straight.text, &straighten(old));
+    let straight = FoldedText::of(text, Folding::Quotes);
+    let found = occurrences(&straight.text, &folded(old, Folding::Quotes));
     (found.into_iter().map(|r| straight.original(r.start)..straight.original(r.end)).collect(), MatchKind::ByQuotes)
 }
 
-fn occurrences(text: &str, needle: &str) -> Vec<Range<usize>> {
+fn may_match_by_quotes(text: &str, old: &str) -> bool {
+    Folding::Quotes.changes(old) || old.contains(['\'', '"']) && Folding::Quotes.changes(text)
+}
+
+pub(super) fn occurrences(text: &str, needle: &str) -> Vec<Range<usize>> {
     if needle.is_empty() {
         return Vec::new();
     }
     memchr::memmem::find_iter(text.as_bytes(), needle).map(|at| at..at + needle.len()).collect()
 }
 
-fn lf_only(text: &str) -> Cow<'_, str> {
-    if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
+/// Most overlapping places that are counted.
+const MAX_OVERLAPPING: usize = 100;
+
+/// All places of `needle` in `text`, also those that overlap.
+pub(super) fn overlapping(text: &str, needle: &str) -> Vec<Range<usize>> {
+    let finder = memchr::memmem::Finder::new(needle);
+    let mut from = 0;
+    let places = std::iter::from_fn(|| {
+        let at = from + finder.find(text.as_bytes().get(from..)?)?;
+        from = at + 1;
+        Some(at..at + needle.len())
+    });
+    places.take(MAX_OVERLAPPING).collect()
 }
 
 /// Text with LF endings only, and the data to map offsets back to the original.
-struct LfText<'a> {
-    lf: Cow<'a, str>,
+pub(super) struct LfText<'a> {
+    pub(super) lf: Cow<'a, str>,
     /// Offsets in `lf` of the line feeds that had a carriage return before them.
     crlf_offsets: Vec<usize>,
 }
 
 impl<'a> LfText<'a> {
-    fn of(text: &'a str) -> Self {
+    pub(super) fn of(text: &'a str) -> Self {
         let folded = memchr::memmem::find_iter(text.as_bytes(), "\r\n").enumerate().map(|(i, at)| at - i).collect();
         Self { lf: lf_only(text), crlf_offsets: folded }
     }
 
-    fn original(&self, offset: usize) -> usize {
+    pub(super) fn original(&self, offset: usize) -> usize {
         offset + self.crlf_offsets.partition_point(|at| *at < offset)
     }
-}
-
-const CURLY: [char; 8] = ['‘', '’', '‚', '‛', '“', '”', '„', '‟'];
-
-fn has_quotes(text: &str) -> bool {
-    text.contains(['\'', '"'])
-}
-
-fn straight(c: char) -> char {
-    match c {
-        '‘' | '’' | '‚' | '‛' => '\'',
-        '“' | '”' | '„' | '‟' => '"',
-        other => other,
-    }
-}
-
-fn straighten(text: &str) -> String {
-    text.chars().map(straight).collect()
-}
-
-/// Text with straight quotes, and the data to map offsets back. A curly quote has three bytes, a straight one has one.
-struct StraightQuotes {
-    text: String,
-    /// Offsets in `text` of the quotes that were curly.
-    curly_offsets: Vec<usize>,
-}
-
-impl StraightQuotes {
-    fn of(text: &str) -> Self {
-        let mut out = String::with_capacity(text.len());
-        let mut adjusted = Vec::new();
-        for c in text.chars() {
-            let s = straight(c);
-            if s != c {
-                adjusted.push(out.len());
-            }
-            out.push(s);
-        }
-        Self { text: out, curly_offsets: adjusted }
-    }
-
-    fn original(&self, offset: usize) -> usize {
-        offset + 2 * self.curly_offsets.partition_point(|at| *at < offset)
-    }
-}
-
-/// Above this many characters, only the common prefix and suffix keep the file's quotes.
-const DIFF_LIMIT: usize = 4_000;
-
-/// `new`, with the characters it shares with `old` taken from `found`, which is `old` with the file's quotes.
-fn keep_quotes(found: &str, old: &str, new: &str) -> String {
-    let found: Vec<char> = found.chars().collect();
-    let old: Vec<char> = old.chars().map(straight).collect();
-    let new_chars: Vec<char> = new.chars().collect();
-    let new_plain: Vec<char> = new.chars().map(straight).collect();
-    if old.len().max(new_chars.len()) > DIFF_LIMIT {
-        return keep_ends(&found, &old, &new_chars, &new_plain);
-    }
-    let mut out = String::with_capacity(new.len());
-    for op in compare(&old, &new_plain, None) {
-        match op.tag() {
-            DiffTag::Equal => out.extend(&found[op.old_range()]),
-            DiffTag::Insert | DiffTag::Replace => out.extend(&new_chars[op.new_range()]),
-            DiffTag::Delete => {}
-        }
-    }
-    out
-}
-
-fn keep_ends(found: &[char], old: &[char], new: &[char], new_plain: &[char]) -> String {
-    let head = old.iter().zip(new_plain).take_while(|(a, b)| a == b).count();
-    let room = old.len().min(new.len()) - head;
-    let tail = old.iter().rev().zip(new_plain.iter().rev()).take(room).take_while(|(a, b)| a == b).count();
-    let middle = &new[head..new.len() - tail];
-    found[..head].iter().chain(middle).chain(&found[found.len() - tail..]).collect()
 }
 
 #[cfg(test)]

@@ -10,9 +10,15 @@ fn unique_none_and_several() {
     // [TST-31]
     assert_eq!(text("a b c", "b", "x"), "a x c");
     assert_eq!(apply("a b", "z", "x", ReplaceScope::One), Err(EditMismatch::NotFound));
-    assert_eq!(apply("b b b", "b", "x", ReplaceScope::One), Err(EditMismatch::Ambiguous(3)));
+    assert_eq!(apply("b b b", "b", "x", ReplaceScope::One), Err(EditMismatch::Ambiguous(vec![0..1, 2..3, 4..5])));
     let all = apply("b b b", "b", "xx", ReplaceScope::All).unwrap();
-    assert_eq!((all.text.as_str(), all.count), ("xx xx xx", 3));
+    assert_eq!((all.text.as_str(), all.places), ("xx xx xx", vec![0, 3, 6]));
+}
+
+#[test]
+fn overlapping_places_are_several() {
+    assert_eq!(apply("a\na\na\n", "a\na\n", "x\n", ReplaceScope::One), Err(EditMismatch::Ambiguous(vec![0..4, 2..6])));
+    assert_eq!(apply("aaa", "aa", "b", ReplaceScope::All).unwrap().text, "ba");
 }
 
 #[test]
@@ -60,9 +66,9 @@ proptest! {
     fn any_input_is_survived_and_the_rest_kept(content in "([a“”‘’'\"é]|\r\n|\n|\r){0,30}", old in "([a'\"“’]|\r\n|\n){1,5}", new in "([b'\"”]|\r\n|\n){0,5}") {
         for scope in [ReplaceScope::One, ReplaceScope::All] {
             if let Ok(done) = apply(&content, &old, &new, scope) {
-                prop_assert!(done.count >= 1);
+                prop_assert!(!done.places.is_empty());
                 if scope == ReplaceScope::One {
-                    prop_assert_eq!(done.count, 1);
+                    prop_assert_eq!(done.places.len(), 1);
                 }
             }
         }

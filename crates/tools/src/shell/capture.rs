@@ -1,6 +1,6 @@
 //! The merged output of one command, in bounded memory: the beginning (as much as may be shown inline), at least
 //! the last 32 KiB, and a file once the output is longer than that or belongs to a background task. Secrets are
-//! masked and NULs are dropped before anything is stored, so memory and file never contain a secret. The file is
+//! masked before anything is stored, so memory and file never contain a secret. The file is
 //! capped: past the cap the middle is left out and the end is appended when the command is over.
 
 use crate::spill;
@@ -38,6 +38,8 @@ pub(crate) struct OutputCapture {
     /// Output after `head`, or the end of it.
     tail: Vec<u8>,
     total: u64,
+    line_feeds: u64,
+    ends_with_line_feed: bool,
     sink: OutputSink,
     pending: Vec<u8>,
     gap: Option<OutputGap>,
@@ -78,6 +80,8 @@ impl OutputCapture {
             head_chars: 0,
             tail: Vec::new(),
             total: 0,
+            line_feeds: 0,
+            ends_with_line_feed: false,
             sink: OutputSink::Unopened(path),
             pending: Vec::new(),
             gap: None,
@@ -98,16 +102,9 @@ impl OutputCapture {
     }
 
     fn push_masked(&mut self, bytes: &[u8]) {
-        if memchr::memchr(0, bytes).is_none() {
-            return self.push_clean(bytes);
-        }
-        for part in bytes.split(|b| *b == 0) {
-            self.push_clean(part);
-        }
-    }
-
-    fn push_clean(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
+        self.line_feeds += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        self.ends_with_line_feed = bytes.last().map_or(self.ends_with_line_feed, |last| *last == b'\n');
         let room = if self.tail.is_empty() { self.inline_part(bytes) } else { 0 };
         self.head.extend_from_slice(&bytes[..room]);
         let rest = &bytes[room..];
@@ -146,9 +143,14 @@ impl OutputCapture {
         self.total > self.limits.kill_bytes
     }
 
-    /// Bytes printed, without NULs.
+    /// Bytes printed.
     pub(crate) fn total(&self) -> u64 {
         self.total
+    }
+
+    /// Lines printed, the last one also without a line end.
+    pub(crate) fn total_lines(&self) -> u64 {
+        self.line_feeds + u64::from(self.total > 0 && !self.ends_with_line_feed)
     }
 
     pub(crate) fn head(&self) -> &[u8] {
@@ -305,6 +307,16 @@ impl OutputCapture {
             }
             Ok(()) => {}
             Err(error) => self.sink = OutputSink::Broken { path: std::mem::take(path), error: error.to_string() },
+        }
+    }
+
+    /// Makes sure that the output is in a file, as far as that is possible.
+    pub(crate) async fn save(&mut self) {
+        if let OutputSink::Unopened(_) = self.sink {
+            if self.pending.is_empty() {
+                self.pending.clone_from(&self.head);
+            }
+            self.write().await;
         }
     }
 

@@ -64,7 +64,8 @@ async fn the_directory_is_learnt_however_the_command_ends() {
         text(&bench, "cd ..").await;
     }
     let failed = bench.fails("Bash", json!({"command": "cd a; exit 3"})).await;
-    assert_eq!(failed, "Exit code 3");
+    // [MX-19]
+    assert_eq!(failed, format!("Exit code 3\n[now in {}]", bench.dir.join("a").display()));
     assert_eq!(text(&bench, "pwd").await, bench.dir.join("a").display().to_string());
     // These commands do not report a directory; nothing breaks.
     text(&bench, "cd ..; exec true").await;
@@ -115,7 +116,10 @@ async fn failures_begin_with_the_exit_code() {
         bench.fails("Bash", json!({"command": "echo out; echo err >&2; exit 7"})).await,
         "Exit code 7\nout\nerr"
     );
-    assert_eq!(bench.fails("Bash", json!({"command": "kill -KILL $$"})).await, "Exit code 1");
+    assert_eq!(bench.fails("Bash", json!({"command": "kill -KILL $$"})).await, "Exit code 137\nkilled by SIGKILL");
+    // [MX-19]
+    let probably = bench.fails("Bash", json!({"command": "bash -c 'kill -SEGV $$'; exit $?"})).await;
+    assert!(probably.starts_with("Exit code 139\nprobably killed by SIGSEGV"), "{probably}");
     let syntax = bench.fails("Bash", json!({"command": "echo 'unterminated"})).await;
     assert!(syntax.starts_with("Exit code 2\n"), "{syntax}");
     bench.file("f", "a\n");
@@ -139,7 +143,9 @@ async fn results_have_the_old_fields_always() {
     let (out, result) = ok(&bench, "printf '\\n\\n  a\\n\\0b\\377\\n\\n'").await;
     assert_eq!(out, "  a\nb\u{fffd}");
     assert_eq!(result["stdout"], out);
-    assert_eq!(text(&bench, "printf '\\033[31mred\\033[0m'").await, "\u{1b}[31mred\u{1b}[0m");
+    // [MX-16]
+    let (out, result) = ok(&bench, "printf '\\033[31mred\\033[0m 1%%\\r\\033[Kdone'").await;
+    assert_eq!((out.as_str(), &result["stdout"]), ("done", &json!("\u{1b}[31mred\u{1b}[0m 1%\r\u{1b}[Kdone")));
 }
 
 #[tokio::test]
@@ -164,23 +170,40 @@ async fn long_output_is_spilled() {
     assert_eq!(saved.len(), 40_003);
     assert!(saved.starts_with("0000001\n") && saved.ends_with("0005000\nend"));
     assert_eq!(result["persistedOutputSize"], 40_003);
-    assert!(out.contains("\n0000001\n") && out.len() < 2_500);
+    // [MX-17]
+    assert!(out.contains("\n0000001\n") && out.contains("\n0005000\nend\n") && out.len() < 10_500, "{out}");
+    assert!(out.contains("\n[lines 501–4251 of 5001 left out]\n"), "{out}");
 }
 
 #[tokio::test]
-async fn long_failures_keep_both_real_ends() {
-    // [TST-55]
+async fn long_failures_keep_both_real_ends_and_their_file() {
+    // [TST-55] [MX-17] [MX-18]
     let bench = bench();
-    for lines in [2_000, 5_000, 50_000] {
-        let command = format!("seq -f %07g 1 {lines}; exit 1");
+    for (lines, shown) in [(2_000, 1_499), (5_000, 1_500), (50_000, 1_500)] {
+        let command = format!("seq -f %07g 1 1000; echo 'error: the cause'; seq -f %07g 1002 {lines}; exit 1");
         let out = bench.fails("Bash", json!({"command": command})).await;
-        assert!(out.starts_with("Exit code 1\n0000001\n"), "{lines}");
-        assert!(out.ends_with(&format!("\n{lines:07}")), "{lines}");
-        let length = out.chars().count();
-        assert!((9_900..10_200).contains(&length), "{lines}: {length}");
+        assert!(out.starts_with("Exit code 1\n<persisted-output>\n"), "{lines}");
+        assert!(out.ends_with(&format!("\n{lines:07}\n</persisted-output>")), "{lines}");
+        assert!(out.contains(&format!("[lines 376–{} of {lines} left out]\n", lines - shown)), "{out}");
+        // Line 1001 of 2,000 is shown.
+        assert_eq!(out.contains("1001: error: the cause"), lines > 2_000, "{lines}");
+        let path = out.lines().find_map(|line| line.split_once("Full output saved to: ")).unwrap().1;
+        assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), lines);
+        assert!(out.chars().count() < 15_700, "{lines}");
     }
-    let spilled = bench.facts.session_dir.join("tool-results");
-    assert!(!spilled.exists() || std::fs::read_dir(spilled).unwrap().next().is_none());
+}
+
+#[tokio::test]
+async fn output_that_is_not_text_is_described() {
+    // [MX-16]
+    let bench = bench();
+    let noise: Vec<u8> = (0..=255).cycle().take(2_048).collect();
+    std::fs::write(bench.dir.join("noise"), &noise).unwrap();
+    let (out, _) = ok(&bench, "cat noise").await;
+    let path = out.strip_prefix("[2.0 KB of output that is not text (binary data), saved to ").unwrap();
+    assert_eq!(std::fs::read(path.trim_end_matches(']')).unwrap(), noise);
+    let failed = bench.fails("Bash", json!({"command": "cat noise; exit 1"})).await;
+    assert!(failed.starts_with("Exit code 1\n[2.0 KB of output that is not text"), "{failed}");
 }
 
 #[tokio::test]
@@ -419,8 +442,9 @@ async fn the_directory_is_carried_over_when_no_file_can_be_written() {
         bench.facts.tasks_dir = "/dev/null/tasks".into();
         bench.facts.session_dir = "/dev/null/session".into();
         bench.file("sub/inner/a", "");
-        assert_eq!(text(&bench, "cd sub && pwd").await, bench.dir.join("sub").display().to_string());
-        assert_eq!(text(&bench, "pwd").await, bench.dir.join("sub").display().to_string(), "{shell}");
+        let sub = bench.dir.join("sub").display().to_string();
+        assert_eq!(text(&bench, "cd sub && pwd").await, format!("{sub}\n[now in {sub}]"));
+        assert_eq!(text(&bench, "pwd").await, sub, "{shell}");
         // A command with an EXIT trap, a failing command, and one that leaves a process running.
         ok(&bench, "trap 'echo bye' EXIT; cd inner").await;
         assert_eq!(text(&bench, "pwd").await, bench.dir.join("sub/inner").display().to_string(), "{shell}");

@@ -75,11 +75,11 @@ async fn a_timeout_moves_the_command_to_the_background() {
     std::fs::create_dir(bench.dir.join("sub")).unwrap();
     // The command parser does not understand loops, so the loop is in a script.
     bench.file("wait.sh", "cd sub; echo before; while [ ! -e ../go ]; do sleep 0.01; done; echo after");
-    let (text, result) = bench.ok("Bash", json!({"command": "cd . && sh wait.sh", "timeout": 200})).await;
+    let (text, result) = bench.ok("Bash", json!({"command": "cd . && sh wait.sh", "timeout": 1_200})).await;
     let id = result["backgroundTaskId"].as_str().unwrap().to_owned();
     let path = bench.facts.tasks_dir.join(format!("{id}.output"));
     assert!(
-        text.contains("Command did not complete within its 0.2s timeout and was moved to the background"),
+        text.contains("Command did not complete within its 1.2s timeout and was moved to the background"),
         "{text}"
     );
     assert!(text.starts_with("before\n") && text.contains(&id) && text.contains(path.to_str().unwrap()));
@@ -89,7 +89,7 @@ async fn a_timeout_moves_the_command_to_the_background() {
     );
     assert!(text.ends_with(&hint), "{text}");
     assert_eq!(result["backgroundCwdHint"], hint.as_str());
-    assert_eq!(result["timedOutAfterMs"], 200);
+    assert_eq!(result["timedOutAfterMs"], 1_200);
     assert_eq!(result["stdout"], "before");
     bench.file("go", "");
     assert_eq!(settled(&bench).await.status, TaskStatus::Completed);
@@ -126,7 +126,7 @@ async fn background_off_means_foreground() {
 #[tokio::test]
 async fn a_background_deadline_is_kept() {
     let bench = with_env(&[]);
-    bench.ok("Bash", json!({"command": "sleep 7200", "run_in_background": true, "timeout": 50})).await;
+    bench.ok("Bash", json!({"command": "sleep 7200", "run_in_background": true, "timeout": 1_000})).await;
     let task = settled(&bench).await;
     assert_eq!(task.status, TaskStatus::Killed);
     assert!(task.note.unwrap().contains("time limit"));

@@ -99,6 +99,7 @@ impl Bench {
             may_read: Arc::clone(&self.may_read),
             sandbox: None,
             changed_by_user: false,
+            input_note: None,
             git_guard: None,
         }
     }
