@@ -4,7 +4,7 @@
 use crate::run::OutputFormat;
 use crate::shrink;
 use crate::startup;
-use crate::stdio::{StdoutWriter, print_to_stderr};
+use crate::stdio::{SAFE_WRITE_BYTES, StdoutWriter, print_to_stderr};
 use crate::turns::TurnCounter;
 use engine::{Command, CommandSender, Event, EventReceiver, ScreenEvent};
 use serde_json::value::RawValue;
@@ -69,7 +69,7 @@ impl EventPrinter {
     /// Runs until the session closes the event channel.
     pub(crate) async fn run(mut self, mut events: EventReceiver) -> RunOutcome {
         loop {
-            let mut batch = String::new();
+            let mut batch = String::with_capacity(self.batch_room());
             tokio::select! {
                 event = events.recv() => match event {
                     Some(event) => self.handle_event(event, &mut batch),
@@ -87,6 +87,11 @@ impl EventPrinter {
         last.push_str(&self.answer());
         self.write(last, &events).await;
         self.outcome
+    }
+
+    /// Room for the next batch. Only stream-json fills batches.
+    fn batch_room(&self) -> usize {
+        if self.output == OutputFormat::StreamJson { SAFE_WRITE_BYTES } else { 0 }
     }
 
     /// Collects further events as long as the session produces them without a pause. One write then carries many

@@ -1,9 +1,10 @@
 //! The prompt of a text run: the argument, the piped input, or both. Input is never read from a terminal. With an
 //! argument, the wait for a silent pipe is limited.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IsTerminal, Read};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
 /// Longest piped input, in bytes; longer input is refused.
 pub(crate) const LIMIT: usize = 10 * 1024 * 1024;
@@ -41,7 +42,7 @@ pub(crate) fn gather(argument: Option<&str>, mut warn: impl FnMut(&str)) -> Resu
         return join(argument, "");
     }
     let argument_has_text = argument.is_some_and(|a| !a.trim().is_empty());
-    let piped = match read_piped(stdin, argument_has_text.then_some(FIRST_BYTE_TIMEOUT)) {
+    let piped = match read_piped(&mut stdin.lock(), argument_has_text.then_some(FIRST_BYTE_TIMEOUT)) {
         Ok(PipedInput::Text(text)) => text,
         Ok(PipedInput::TooLarge) => return Err(PromptError::TooLarge),
         Ok(PipedInput::Silent) => {
@@ -66,40 +67,35 @@ enum PipedInput {
     Silent,
 }
 
-/// Reads to the end on a separate thread. `patience` limits the wait for the first byte only; `None` means no limit.
-fn read_piped(mut source: impl Read + Send + 'static, patience: Option<Duration>) -> io::Result<PipedInput> {
-    let (sender, chunks) = mpsc::sync_channel::<io::Result<Vec<u8>>>(4);
-    std::thread::spawn(move || {
-        let mut chunk = vec![0; 64 * 1024];
-        loop {
-            let read = source.read(&mut chunk).map(|count| chunk[..count].to_vec());
-            let ended = !matches!(&read, Ok(bytes) if !bytes.is_empty());
-            if sender.send(read).is_err() || ended {
-                return;
-            }
-        }
-    });
-    let mut next = match patience {
-        Some(limit) => match chunks.recv_timeout(limit) {
-            Ok(first) => Ok(first),
-            Err(mpsc::RecvTimeoutError::Timeout) => return Ok(PipedInput::Silent),
-            Err(mpsc::RecvTimeoutError::Disconnected) => Err(mpsc::RecvError),
-        },
-        None => chunks.recv(),
-    };
+/// Reads to the end. `patience` limits the wait for the first byte only; `None` means no limit.
+fn read_piped(source: &mut (impl Read + AsFd), patience: Option<Duration>) -> io::Result<PipedInput> {
+    match patience {
+        Some(limit) if !has_input_within(source.as_fd(), limit)? => Ok(PipedInput::Silent),
+        Some(_) | None => read_limited(source),
+    }
+}
+
+fn read_limited(source: &mut impl Read) -> io::Result<PipedInput> {
     let mut bytes = Vec::new();
-    while let Ok(chunk) = next {
-        let chunk = chunk?;
-        if chunk.is_empty() {
-            break;
-        }
-        bytes.extend_from_slice(&chunk);
-        if bytes.len() > LIMIT {
-            return Ok(PipedInput::TooLarge);
-        }
-        next = chunks.recv();
+    let count = source.take(LIMIT as u64 + 1).read_to_end(&mut bytes)?;
+    if count > LIMIT {
+        return Ok(PipedInput::TooLarge);
     }
     Ok(PipedInput::Text(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Waits until a read would not block: there is a byte, the end, or an error.
+fn has_input_within(fd: BorrowedFd<'_>, limit: Duration) -> io::Result<bool> {
+    let deadline = Instant::now() + limit;
+    loop {
+        let rest = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: i64::from(rest.subsec_nanos()) };
+        match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout)) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 fn join(argument: Option<&str>, piped: &str) -> Result<String, PromptError> {
@@ -133,14 +129,17 @@ mod tests {
             PipedInput::Text(text) => Some(text.len()),
             PipedInput::TooLarge | PipedInput::Silent => None,
         };
-        assert_eq!(text(read_piped(io::repeat(b'x').take(LIMIT as u64), None).unwrap()), Some(LIMIT));
-        assert!(matches!(read_piped(io::repeat(b'x'), None).unwrap(), PipedInput::TooLarge)); // [CLI-4]
+        assert_eq!(text(read_limited(&mut io::repeat(b'x').take(LIMIT as u64)).unwrap()), Some(LIMIT));
+        assert!(matches!(read_limited(&mut io::repeat(b'x')).unwrap(), PipedInput::TooLarge)); // [CLI-4]
     }
 
     #[test]
     fn a_silent_pipe_is_given_up_only_with_patience() {
-        let (reader, writer) = io::pipe().unwrap();
-        assert!(matches!(read_piped(reader, Some(Duration::from_millis(5))).unwrap(), PipedInput::Silent));
+        let (mut reader, mut writer) = io::pipe().unwrap();
+        assert!(matches!(read_piped(&mut reader, Some(Duration::from_millis(5))).unwrap(), PipedInput::Silent));
+        io::Write::write_all(&mut writer, b"late").unwrap();
         drop(writer);
+        let text = read_piped(&mut reader, Some(Duration::from_mins(1))).unwrap();
+        assert!(matches!(text, PipedInput::Text(text) if text == "late"));
     }
 }

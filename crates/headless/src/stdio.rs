@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Bytes that a pipe which polls as writable accepts without blocking.
-const SAFE_WRITE_BYTES: usize = 4096;
+pub(crate) const SAFE_WRITE_BYTES: usize = 4096;
 /// Once the session is over, how long a reader may read nothing before it is given up.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_secs(1);

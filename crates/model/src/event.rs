@@ -96,10 +96,22 @@ struct MessageStartFields<'a> {
     usage: Option<&'a RawValue>,
 }
 
+/// How the most frequent event begins.
+const DELTA_START: &str = r#"{"type":"content_block_delta","#;
+
+/// The most frequent event, read in one pass.
+#[derive(Deserialize)]
+struct DeltaEnvelope<'a> {
+    #[serde(default)]
+    index: Option<u32>,
+    #[serde(borrow)]
+    delta: RawDelta<'a>,
+}
+
 #[derive(Deserialize)]
 struct RawDelta<'a> {
     #[serde(rename = "type", borrow, default)]
-    kind: Option<Cow<'a, str>>,
+    kind: Cow<'a, str>,
     text: Option<String>,
     partial_json: Option<String>,
     thinking: Option<String>,
@@ -158,6 +170,9 @@ impl ModelEvent {
     /// `name` is the SSE event name, which may be missing or wrong: the `type` in the JSON decides.
     pub fn parse(name: &str, data: &str) -> Result<Self, ModelError> {
         let raw = wire::raw::compact(data).map_err(|e| malformed(&e, data))?;
+        if let Some(kind) = read_plain_delta(raw.get()) {
+            return Ok(Self { raw: raw.into(), kind });
+        }
         let envelope = match serde_json::from_str::<EventEnvelope<'_>>(raw.get()) {
             Ok(envelope) => envelope,
             // A future event may use known field names for other things.
@@ -171,6 +186,15 @@ impl ModelEvent {
         let kind = envelope.read(kind).map_err(|e| malformed(&e, data))?;
         Ok(Self { raw: raw.into(), kind })
     }
+}
+
+/// A delta whose fields are as expected. Any other event is `None` and read step by step.
+fn read_plain_delta(json: &str) -> Option<EventKind> {
+    if !json.starts_with(DELTA_START) {
+        return None;
+    }
+    let envelope: DeltaEnvelope<'_> = serde_json::from_str(json).ok()?;
+    Some(EventKind::Delta { index: envelope.index.unwrap_or(0), delta: BlockDelta::of(envelope.delta) })
 }
 
 impl EventEnvelope<'_> {
@@ -226,25 +250,25 @@ fn present(value: Option<&RawValue>) -> Option<Box<RawValue>> {
 
 impl BlockDelta {
     fn read(delta: &RawValue) -> Result<Self, serde_json::Error> {
-        let d: RawDelta<'_> = match serde_json::from_str(delta.get()) {
-            Ok(d) => d,
-            Err(_) if !is_known(delta.get()) => return Ok(Self::Unknown),
-            Err(e) => return Err(e),
-        };
-        Ok(match d.kind.as_deref() {
-            Some("text_delta") => Self::Text(d.text.unwrap_or_default()),
-            Some("input_json_delta") => Self::InputJson(d.partial_json.unwrap_or_default()),
-            Some("thinking_delta") => {
+        match serde_json::from_str(delta.get()) {
+            Ok(fields) => Ok(Self::of(fields)),
+            Err(_) if !is_known(delta.get()) => Ok(Self::Unknown),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn of(d: RawDelta<'_>) -> Self {
+        match &*d.kind {
+            "text_delta" => Self::Text(d.text.unwrap_or_default()),
+            "input_json_delta" => Self::InputJson(d.partial_json.unwrap_or_default()),
+            "thinking_delta" => {
                 Self::Thinking { text: d.thinking.unwrap_or_default(), estimated_tokens: d.estimated_tokens }
             }
-            Some("signature_delta") => Self::Signature(d.signature.unwrap_or_default()),
-            Some("citations_delta") => match d.citation {
-                Some(citation) => Self::Citation(citation.to_owned()),
-                None => Self::Unknown,
-            },
-            Some("compaction_delta") => Self::Compaction(d.content.unwrap_or_default()),
+            "signature_delta" => Self::Signature(d.signature.unwrap_or_default()),
+            "citations_delta" => d.citation.map_or(Self::Unknown, |citation| Self::Citation(citation.to_owned())),
+            "compaction_delta" => Self::Compaction(d.content.unwrap_or_default()),
             _ => Self::Unknown,
-        })
+        }
     }
 }
 

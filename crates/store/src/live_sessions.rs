@@ -9,6 +9,7 @@ use crate::layout::StoreLayout;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use sys::fs::Durability;
 use sys::sync::Mutex;
 
 /// The record files of this process.
@@ -154,7 +155,7 @@ impl LiveRecord {
 
 fn write(path: &Path, record: &ProcessRecord) -> Result<(), StoreError> {
     let bytes = serde_json::to_vec(record).unwrap_or_default();
-    sys::fs::atomic_write(path, &bytes, 0o600).map_err(|e| StoreError::write(path, e))
+    sys::fs::atomic_write_with(path, &bytes, 0o600, Durability::Process).map_err(|e| StoreError::write(path, e))
 }
 
 impl Drop for LiveRecord {

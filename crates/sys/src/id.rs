@@ -31,7 +31,7 @@ impl RandomPool {
 pub fn uuid() -> String {
     let random = POOL.with_borrow_mut(RandomPool::take);
     let id = random.map_or_else(uuid::Uuid::new_v4, |bytes| uuid::Builder::from_random_bytes(bytes).into_uuid());
-    id.to_string()
+    id.hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()).to_owned()
 }
 
 /// True when `text` is a UUID in canonical form.

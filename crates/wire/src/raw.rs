@@ -4,9 +4,19 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// The first byte of U+2028 and U+2029.
+const SEPARATOR: u8 = 0xE2;
+
 /// Compact JSON text of `value` with U+2028/U+2029 escaped, so that line-oriented readers never split it.
 pub fn to_line<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
-    serde_json::to_string(value).map(escape_separators)
+    to_line_of(value, 128)
+}
+
+/// The same for a value of about `bytes` bytes, so that the text is not moved while it grows.
+pub fn to_line_of<T: Serialize + ?Sized>(value: &T, bytes: usize) -> Result<String, serde_json::Error> {
+    let mut out = Vec::with_capacity(bytes);
+    serde_json::to_writer(&mut out, value)?;
+    String::from_utf8(out).map(escape_separators).map_err(serde::ser::Error::custom)
 }
 
 /// The same, as a fragment that can be embedded elsewhere.
@@ -18,9 +28,29 @@ pub fn to_raw<T: Serialize + ?Sized>(value: &T) -> Result<Box<RawValue>, serde_j
 /// separators escaped, lone surrogate escapes replaced. Fails only when `text` is not JSON.
 pub fn compact(text: &str) -> Result<Box<RawValue>, serde_json::Error> {
     let checked: &RawValue = serde_json::from_str(text)?;
+    // Most servers send compact JSON.
+    if is_plainly_compact(checked.get()) {
+        return Ok(checked.to_owned());
+    }
     let squeezed = strip_whitespace(checked.get());
-    // Most servers send compact JSON: unchanged text need not be checked again.
     if squeezed == checked.get() { Ok(checked.to_owned()) } else { RawValue::from_string(squeezed) }
+}
+
+/// Whether `strip_whitespace` would certainly return the same. Requires valid JSON.
+fn is_plainly_compact(json: &str) -> bool {
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in json.bytes() {
+        match byte {
+            // A line separator or an escaped surrogate may begin here.
+            SEPARATOR => return false,
+            b'u' if escaped => return false,
+            b' ' | b'\t' | b'\n' | b'\r' if !in_string => return false,
+            b'"' if !escaped => in_string = !in_string,
+            _ => {}
+        }
+        escaped = byte == b'\\' && !escaped;
+    }
+    true
 }
 
 /// Whether both fragments say the same: escapes, white space and the order of keys do not count, nor whether a whole number is
@@ -48,6 +78,9 @@ fn is_equal(one: &Value, other: &Value) -> bool {
 }
 
 fn escape_separators(text: String) -> String {
+    if memchr::memchr(SEPARATOR, text.as_bytes()).is_none() {
+        return text;
+    }
     // Two searches for strings are many times faster than one search for either character.
     if !text.contains("\u{2028}") && !text.contains("\u{2029}") {
         return text;
@@ -98,7 +131,6 @@ fn copy_string<'a>(text: &'a str, out: &mut String) -> &'a str {
 
 /// Index of the next quote, backslash or line separator.
 fn next_special(text: &str) -> Option<usize> {
-    const SEPARATOR: u8 = 0xE2;
     memchr::memchr3_iter(b'"', b'\\', SEPARATOR, text.as_bytes()).find(|at| {
         let tail = &text.as_bytes()[*at..];
         tail[0] != SEPARATOR || tail.starts_with("\u{2028}".as_bytes()) || tail.starts_with("\u{2029}".as_bytes())
@@ -139,6 +171,18 @@ mod tests {
     fn compact_keeps_order_numbers_and_strings() {
         let raw = compact("{ \"b\" : 1.50,\n \"a\" : [ \"x \\\" y\", true ] }").unwrap();
         assert_eq!(raw.get(), r#"{"b":1.50,"a":["x \" y",true]}"#);
+    }
+
+    #[test]
+    fn compact_text_is_recognised() {
+        for text in [r#"{"a":"b c","d":[1,-2.5e3,null],"e":"\\ \" q"}"#, r#""""#, "[]", "12", "\"ü\""] {
+            assert!(is_plainly_compact(text), "{text}");
+            assert_eq!(strip_whitespace(text), text);
+        }
+        for text in [r#"{"a": 1}"#, "[1,\n2]", r#""\ud800""#, "\"\u{2028}\"", r#"["a\\" ]"#] {
+            assert!(!is_plainly_compact(text), "{text}");
+            assert_ne!(strip_whitespace(text), text);
+        }
     }
 
     #[test]

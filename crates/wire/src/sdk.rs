@@ -6,7 +6,7 @@ mod task;
 pub use result::*;
 pub use task::*;
 
-use crate::raw::to_line;
+use crate::raw::{to_line, to_line_of};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl SdkMessage {
             Self::Init(m) => to_line(m),
             Self::Assistant(m) => to_line(m),
             Self::User(m) => to_line(m),
-            Self::StreamEvent(m) => to_line(m),
+            Self::StreamEvent(m) => to_line_of(m, m.event.get().len() + STREAM_EVENT_FRAME),
             Self::Result(m) => to_line(m),
             Self::System(m) => to_line(m),
             Self::ToolProgress(m) => to_line(m),
@@ -264,6 +264,9 @@ impl PastMessage {
         }))
     }
 }
+
+/// About how many bytes surround the event in a line.
+const STREAM_EVENT_FRAME: usize = 320;
 
 /// A raw API event, for hosts that requested partial messages.
 #[derive(Clone, Debug, Serialize)]

@@ -6,10 +6,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Lines of the long transcript, and its size in bytes: 5,000 edits whose results contain the previous content of
-/// the file.
-const LINES: usize = 10_000;
-pub(super) const TRANSCRIPT_BYTES: u64 = 100_000_000;
+/// Lines of a long transcript per MB: edits whose results contain the previous content of the file.
+const LINES_PER_MB: usize = 100;
 /// Edits after the compact boundary.
 const LIVE_TAIL: usize = 150;
 /// The last text of the conversation.
@@ -23,16 +21,17 @@ pub(super) enum Boundary {
     None,
 }
 
-/// Writes the transcript of session `id`; returns how many bytes of content a request would contain.
-pub(super) fn transcript(path: &Path, id: &str, cwd: &Path, boundary: Boundary) -> Result<u64> {
+/// Writes the transcript of session `id` with `megabytes`; returns how many bytes of content a request would contain.
+pub(super) fn transcript(path: &Path, id: &str, cwd: &Path, (megabytes, boundary): (usize, Boundary)) -> Result<u64> {
+    let edits = megabytes * LINES_PER_MB / 2;
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let place = format!("{SHARED_FIELDS},\"cwd\":{},\"sessionId\":\"{id}\"", json!(cwd));
     let (shown, before) = (filler(SHOWN_BYTES), filler(16_250));
     let mut chain = Chain { out: &mut out, place: &place, last: None, count: 0 };
     chain.add(r#""type":"user","message":{"role":"user","content":"Tidy up the whole project."}"#)?;
     let mut live = 0;
-    for number in 0..(LINES / 2 - 1) {
-        if boundary == Boundary::NearEnd && number == LINES / 2 - LIVE_TAIL {
+    for number in 0..(edits - 1) {
+        if boundary == Boundary::NearEnd && number == edits - LIVE_TAIL {
             chain.compact()?;
             live = 0;
         }

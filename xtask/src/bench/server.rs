@@ -31,6 +31,8 @@ struct State {
     waiting: usize,
     /// Time between the events of a reply; `None` sends it whole.
     pace: Option<Duration>,
+    /// The last request body, if bodies are kept.
+    kept: Option<Vec<u8>>,
 }
 
 #[derive(Default)]
@@ -70,6 +72,14 @@ impl Server {
         let mut state = self.shared.lock();
         state.replies = replies.to_vec();
         state.marks.clear();
+    }
+
+    /// The body of the last request of `run`.
+    pub(super) fn body_of(&self, run: impl FnOnce() -> Result<()>) -> Result<Vec<u8>> {
+        self.shared.lock().kept = Some(Vec::new());
+        let outcome = run();
+        let body = self.shared.lock().kept.take().unwrap_or_default();
+        outcome.map(|()| body)
     }
 
     /// Sets the time between the events of a reply; `None` sends replies whole.
@@ -115,10 +125,13 @@ impl Shared {
     fn converse(&self, mut stream: TcpStream) -> std::io::Result<()> {
         stream.set_nodelay(true)?;
         let mut buffer = Vec::with_capacity(1 << 16);
-        while let Some(request) = Request::read(&mut stream, &mut buffer)? {
+        while let Some(mut request) = Request::read(&mut stream, &mut buffer, || self.lock().kept.is_some())? {
             if !request.is_message {
                 stream.write_all(OTHER)?;
                 continue;
+            }
+            if let (Some(body), Some(kept)) = (request.body.take(), &mut self.lock().kept) {
+                *kept = body;
             }
             let reply = self.answer(&request);
             let pace = self.lock().pace;
@@ -166,12 +179,18 @@ struct Request {
     began: Instant,
     size: usize,
     is_message: bool,
+    /// All of the body, when it was asked for.
+    body: Option<Vec<u8>>,
 }
 
 impl Request {
     /// The next request of the connection; `None` at its end. `buffer` is cleared, because clients wait for a reply
     /// before the next request.
-    fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> std::io::Result<Option<Self>> {
+    fn read(
+        stream: &mut TcpStream,
+        buffer: &mut Vec<u8>,
+        keeps_body: impl FnOnce() -> bool,
+    ) -> std::io::Result<Option<Self>> {
         buffer.clear();
         if fill(stream, buffer)? == 0 {
             return Ok(None);
@@ -191,6 +210,7 @@ impl Request {
         let mut got = buffer.len() - head;
         let mut piece = vec![0; 1 << 18];
         let mut tail: Vec<u8> = buffer[head..].to_vec();
+        let keeps_body = is_message && keeps_body();
         while !length.map_or_else(|| tail.ends_with(b"0\r\n\r\n"), |length| got >= length) {
             let count = stream.read(&mut piece)?;
             if count == 0 {
@@ -198,9 +218,11 @@ impl Request {
             }
             got += count;
             tail.extend_from_slice(&piece[..count]);
-            tail.drain(..tail.len().saturating_sub(8));
+            if !keeps_body {
+                tail.drain(..tail.len().saturating_sub(8));
+            }
         }
-        Ok(Some(Self { began, size: got, is_message }))
+        Ok(Some(Self { began, size: got, is_message, body: keeps_body.then_some(tail) }))
     }
 }
 

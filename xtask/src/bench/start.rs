@@ -2,8 +2,9 @@
 
 use super::table::{Amount, Row};
 use super::{Bench, median_of, medians, reply};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 pub(super) const TURN: [&str; 2] = ["-p", "Say hello."];
 
@@ -20,6 +21,7 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
         },
         || bench.bare(),
     )?;
+    let against_curl = against_curl(bench)?;
     bench.server.script(&hello);
     let (whole, bare_third) = medians(bench.times(), || Ok(place.run(&TURN)?.1), || bench.bare())?;
     let (peak, cpu) = median_of(bench.few(), || place.usage(&TURN).map(|u| (u.peak_bytes, u.cpu)))?;
@@ -31,11 +33,48 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
         Row::new("exec to first request", Amount::Time(first))
             .peer("true", Amount::Time(bare_again))
             .budget(Amount::ms(20.0)),
+        against_curl,
         Row::new("one turn, wall", Amount::Time(whole)).peer("true", Amount::Time(bare_third)),
         Row::new("one turn, CPU", Amount::Time(cpu)).peer("true", Amount::Time(bare_cpu)),
         Row::new("one turn, peak memory", Amount::Bytes(peak))
             .peer("true", Amount::Bytes(bare_peak))
-            .budget(Amount::mb(20)),
-        Row::new("binary, everything in it", Amount::Bytes(size)).budget(Amount::mb(20)),
+            .budget(if bench.profile == "release" { Amount::mb(16) } else { Amount::mb(12) }),
+        Row::new("binary, everything in it", Amount::Bytes(size)).budget(Amount::Bytes(23_500_000)),
     ])
+}
+
+/// The time to the first request, beside `curl` that posts the same bytes.
+fn against_curl(bench: &Bench) -> Result<Row> {
+    let hello = [reply::text(["Hello."])];
+    let place = &bench.place;
+    bench.server.script(&hello);
+    let bytes = bench.server.body_of(|| place.run(&TURN).map(drop))?;
+    let body = place.config().join("request.json");
+    std::fs::write(&body, bytes)?;
+    let (data, url) = (format!("@{}", body.display()), format!("{}/v1/messages", bench.server.url()));
+    let arguments = ["-sN", "-H", "content-type: application/json", "--data-binary", &data, &url];
+    if place.peer("curl", &["--version"]).is_err() {
+        return Ok(Row::new("exec to first request: curl is not installed, not compared", Amount::ms(0.0)));
+    }
+    let (own, curl) = medians(
+        bench.times(),
+        || {
+            bench.server.script(&hello);
+            bench.to_first_request(&TURN)
+        },
+        || {
+            bench.server.script(&hello);
+            curl_to_request(bench, &arguments)
+        },
+    )?;
+    std::fs::remove_file(&body)?;
+    let row = Row::new("exec to first request, of the same bytes", Amount::Time(own));
+    Ok(row.peer("curl", Amount::Time(curl)).at_most_times(0.5))
+}
+
+fn curl_to_request(bench: &Bench, arguments: &[&str]) -> Result<Duration> {
+    let began = Instant::now();
+    bench.place.peer("curl", arguments)?;
+    let first = bench.server.marks().first().copied().context("curl sent no request")?;
+    Ok(first.began.saturating_duration_since(began))
 }

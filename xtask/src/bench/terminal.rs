@@ -176,7 +176,7 @@ fn long_session(bench: &Bench) -> Result<Vec<Row>> {
     std::fs::create_dir_all(bench.place.sessions())?;
     let mut rows = Vec::new();
     for (boundary, name) in [(Boundary::NearEnd, "boundary near its end"), (Boundary::None, "no boundary")] {
-        corpus::transcript(&path, SESSION, &bench.place.project(), boundary)?;
+        corpus::transcript(&path, SESSION, &bench.place.project(), (100, boundary))?;
         let size = std::fs::metadata(&path)?.len();
         let resume = || {
             let times = painted(bench, &bench.place.gimlet, &["--resume", SESSION], FRAME, "");

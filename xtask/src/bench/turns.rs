@@ -28,8 +28,8 @@ pub(super) fn rows(bench: &Bench) -> Result<Vec<Row>> {
     Ok(vec![
         Row::new("Bash call beyond its command, 30 calls", Amount::Time(bash_gap.saturating_sub(shell)))
             .peer("bash -c :", Amount::Time(shell))
-            .budget(Amount::ms(3.0)),
-        Row::new("Read call, 30 calls", Amount::Time(read_gap)).peer("true", Amount::Time(cat)).budget(Amount::ms(0.7)),
+            .budget(Amount::ms(1.0)),
+        Row::new("Read call, 30 calls", Amount::Time(read_gap)).peer("true", Amount::Time(cat)).budget(Amount::ms(0.4)),
     ])
 }
 
@@ -72,7 +72,7 @@ pub(super) fn stream(bench: &Bench) -> Result<Vec<Row>> {
     Ok(vec![
         Row::new("20,000 deltas as stream-json, CPU", Amount::Time(long))
             .peer("1 delta", Amount::Time(short))
-            .budget(Amount::ms(200.0)),
+            .budget(Amount::ms(60.0)),
     ])
 }
 

@@ -6,7 +6,9 @@ use crate::client::ModelTimeouts;
 use crate::error::{ErrorKind, ModelError};
 use crate::event::{EventKind, ModelEvent};
 use crate::sse::{SseFrame, SseParser};
+use bytes::Bytes;
 use std::collections::VecDeque;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// Time allowed for the end of the body after `message_stop`, so that the connection can be reused.
@@ -133,6 +135,10 @@ impl ResponseStream {
 
     /// Waits for the next piece of the body, as long as both time limits allow.
     async fn receive(&mut self) -> Result<StreamStep, ModelError> {
+        // A fast server is ahead of us: what has arrived needs no time limit.
+        if let Poll::Ready(chunk) = poll_once(self.reply.chunk()).await {
+            return self.accept(chunk?);
+        }
         let began = Instant::now();
         let event_room = self.timeouts.events.map(|limit| limit.saturating_sub(self.silence));
         let limit = self.timeouts.bytes.into_iter().chain(event_room).min();
@@ -143,8 +149,13 @@ impl ResponseStream {
             None => self.reply.chunk().await,
         };
         self.silence += began.elapsed();
+        self.accept(chunk?)
+    }
+
+    /// Takes the next piece of the body; `None` is its end.
+    fn accept(&mut self, chunk: Option<Bytes>) -> Result<StreamStep, ModelError> {
         let too_large = |e: crate::sse::SseTooLarge| ModelError::new(ErrorKind::Malformed, e.to_string());
-        if let Some(bytes) = chunk? {
+        if let Some(bytes) = chunk {
             if !self.has_events && self.head.len() < MAX_HEAD_BYTES {
                 self.head.extend_from_slice(&bytes[..bytes.len().min(MAX_HEAD_BYTES - self.head.len())]);
             }
@@ -187,6 +198,12 @@ impl ResponseStream {
     pub fn rate_limits(&self) -> impl Iterator<Item = (&str, &str)> {
         self.reply.headers().filter(|(name, _)| name.starts_with("anthropic-ratelimit-"))
     }
+}
+
+/// Polls a future that may be dropped at any time, once.
+async fn poll_once<T>(future: impl Future<Output = T>) -> Poll<T> {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
 }
 
 enum StreamStep {

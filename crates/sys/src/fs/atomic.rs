@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 /// Whether the bytes must be on the disk, not only in the kernel, before the call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
+    /// Of no use once this process has ended: the disk need not see it.
+    Process,
     /// Survives the end of this process.
     Kernel,
     /// Survives a power cut: file and directory are synced.
@@ -96,12 +98,32 @@ fn replace(
 ) -> Result<(), ReplaceError> {
     let (mut file, temp) = temp_beside(target, mode)?;
     let result = fill(&mut file, bytes, existing, durability)
-        .and_then(|()| Ok(std::fs::rename(&temp, target)?))
+        .and_then(|()| Ok(put_in_place(&temp, target, existing.is_some(), durability)?))
         .and_then(|()| Ok(sync_directory(target, durability)?));
     if result.is_err() {
         std::fs::remove_file(&temp).ok();
     }
     result
+}
+
+/// Gives the temporary file its name. A rename over an existing file makes some file systems (ext4) start to write the new
+/// one to the disk, for the case of a power cut. Exchanging the two does not.
+fn put_in_place(temp: &Path, target: &Path, exists: bool, durability: Durability) -> io::Result<()> {
+    if exists && durability == Durability::Process && exchange(temp, target).is_ok() {
+        return std::fs::remove_file(temp);
+    }
+    std::fs::rename(temp, target)
+}
+
+#[cfg(target_os = "linux")]
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 fn fill(
@@ -137,7 +159,7 @@ fn keep_owner(file: &File, kept: &Metadata) -> Result<(), ReplaceError> {
 
 fn sync_directory(target: &Path, durability: Durability) -> io::Result<()> {
     match durability {
-        Durability::Kernel => Ok(()),
+        Durability::Process | Durability::Kernel => Ok(()),
         // Some file systems cannot sync a directory; the file itself is synced by then.
         Durability::Disk => File::open(parent(target))?.sync_all().or(Ok(())),
     }
