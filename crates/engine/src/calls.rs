@@ -146,7 +146,7 @@ struct CallBatch {
     active: Vec<ActiveCall>,
     limit: usize,
     turn: CancellationToken,
-    /// The id of a failed command; the calls after it are not run.
+    /// The id of a failed command; calls after it that may change something are not run.
     cancelled_by: Option<String>,
     is_deferred: bool,
 }
@@ -266,7 +266,8 @@ impl CallBatch {
         if self.turn.is_cancelled() {
             return Err(ToolOutcome::failed("Not run: the user interrupted the turn."));
         }
-        if let Some(sibling) = &self.cancelled_by {
+        let changes = !matches!(&parsed, Ok(call) if call.concurrency() == CallConcurrency::Shared);
+        if let Some(sibling) = self.cancelled_by.as_ref().filter(|_| changes) {
             let text = format!("Not run: the command before it in the same message failed ({sibling}).");
             return Err(ToolOutcome::failed(text));
         }

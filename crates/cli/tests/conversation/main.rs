@@ -14,6 +14,7 @@ mod findings_keys;
 mod findings_models;
 mod input;
 mod messages;
+mod model_experience;
 mod notes;
 mod output;
 mod resume;

@@ -417,7 +417,7 @@ fn an_overloaded_model_is_replaced_for_the_turn_only() {
     assert_eq!(asked, ["claude-sonnet-4-5", "claude-haiku-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"]);
 }
 
-// [TST-7]
+// [TST-7] [MX-20] Later calls that change something are not run; those that only read are.
 #[test]
 fn a_failing_command_takes_its_later_siblings_with_it() {
     let server = ModelServer::script([
@@ -425,14 +425,17 @@ fn a_failing_command_takes_its_later_siblings_with_it() {
             ScriptedBlock::tool_with_id("toolu_1", "Read", &json!({"file_path": "missing"})),
             ScriptedBlock::tool_with_id("toolu_2", "Bash", &json!({"command": "exit 3"})),
             ScriptedBlock::tool_with_id("toolu_3", "Bash", &json!({"command": "touch ran"})),
+            ScriptedBlock::tool_with_id("toolu_4", "Read", &json!({"file_path": "there"})),
         ]),
         ScriptedReply::text("ok"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.write("there", "alpha\n");
     stream(&sandbox, "go", &["--allowedTools", "Bash"]);
     let request = server.request(1);
     assert!(request.tool_result_text("toolu_2").starts_with("Exit code 3"));
     assert!(request.tool_result_text("toolu_3").starts_with("Not run"));
+    assert!(request.tool_result_text("toolu_4").contains("alpha"));
     assert!(!sandbox.project().join("ran").exists());
 }
 

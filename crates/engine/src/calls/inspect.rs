@@ -15,7 +15,8 @@ pub(super) async fn normalise(
     io: &SessionIo,
     cancel: CancellationToken,
 ) -> Result<Box<dyn ToolCall>, ToolOutcome> {
-    if !may_inspect_target(&*call, io) {
+    let is_exact = io.rules.watch.loaded.settings.edit_matching.as_deref() == Some("exact");
+    if is_exact || !may_inspect_target(&*call, io) {
         return Ok(call);
     }
     let cx = call_cx(used, PathFacts::default(), io, cancel);

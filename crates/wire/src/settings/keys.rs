@@ -160,6 +160,8 @@ keys! {
         "theme" theme: Option<String>;
         /// Renderer.
         "tui" tui: Option<String> => one_of(&["default", "fullscreen"]), no_effect("the terminal interface has no such choice");
+        /// `exact` refuses edits whose text differs from the file in white space or lookalikes only.
+        "editMatching" edit_matching: Option<String> => one_of(&["tolerant", "exact"]);
         /// How much of the conversation is shown.
         "viewMode" view_mode: Option<String> => one_of(&["default", "verbose", "focus"]), no_effect("the terminal interface has no such choice");
         /// Show tool output in full.
