@@ -506,23 +506,17 @@ fn other_faults_do_not_change_the_model() {
     }
 }
 
-// [TST-130] The best of a few attempts, because the machine may be busy.
+// [TST-130] The rest of the reply never comes, so only the interrupt can close the stream.
 #[test]
-fn an_interrupt_closes_the_stream_at_once() {
-    let took = (0..3).map(|_| {
-        let gate = ReplyGate::new();
-        let case = Case::new([ScriptedReply::text("one two").gate(&gate)]);
-        let args = ["-p", "go", "--output-format", "stream-json", "--verbose", "--include-partial-messages"];
-        let mut run = case.sandbox.gimlet(&args).spawn();
-        gate.open_for(4);
-        while !run.wait_for("stream_event")["event"]["delta"]["text"].is_string() {}
-        let began = Instant::now();
-        run.interrupt();
-        case.server.wait_for_aborts(1);
-        let took = began.elapsed();
-        assert_eq!(run.finish().code(), 1);
-        took
-    });
-    let best = took.min().unwrap();
-    assert!(best < Duration::from_millis(50), "{best:?}");
+fn an_interrupt_closes_the_stream_before_the_reply_ends() {
+    let gate = ReplyGate::new();
+    let case = Case::new([ScriptedReply::text("one two").gate(&gate)]);
+    let args = ["-p", "go", "--output-format", "stream-json", "--verbose", "--include-partial-messages"];
+    let mut run = case.sandbox.gimlet(&args).spawn();
+    gate.open_for(4);
+    while !run.wait_for("stream_event")["event"]["delta"]["text"].is_string() {}
+    run.interrupt();
+    case.server.wait_for_aborts(1);
+    let done = run.finish().expect_code(1);
+    assert_eq!(done.result()["terminal_reason"], "aborted_streaming", "{done:?}");
 }

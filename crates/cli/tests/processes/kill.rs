@@ -228,11 +228,7 @@ fn check_nobody_left(marker: &str, keepers: &[i32]) {
 }
 
 fn wait_for_file(path: &Path) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !path.exists() {
-        assert!(Instant::now() < deadline, "{} never came", path.display());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    testkit::wait_until(&path.display().to_string(), || path.exists());
 }
 
 /// When to kill.
@@ -255,12 +251,12 @@ fn one_round(moment: &Moment, tally: &Mutex<Tally>) {
     let scene = Scene::new();
     let mut run = scene.first();
     match moment {
-        Moment::After(delay) => std::thread::sleep(*delay),
+        Moment::After(delay) => testkit::let_pass(*delay),
         Moment::Line(count, delay) => {
             for _ in 0..*count {
                 run.next_line();
             }
-            std::thread::sleep(*delay);
+            testkit::let_pass(*delay);
         }
     }
     let keepers = keepers_of(run.pid());
@@ -374,8 +370,8 @@ fn death_right_after_the_result_loses_nothing() {
 
 /// Signals a run whose command has a grandchild in a session of its own; returns how it ended. `code` is the exit code
 /// that belongs to the signal.
-fn signalled(code: i32) -> (FinishedRun, Duration, Sandbox) {
-    let command = "setsid sleep 60 >/dev/null 2>&1 & nohup sleep 60 >/dev/null 2>&1 & touch started; sleep 60";
+fn signalled(code: i32) -> (FinishedRun, Sandbox) {
+    let command = "setsid sleep 600 >/dev/null 2>&1 & nohup sleep 600 >/dev/null 2>&1 & touch started; sleep 600";
     let server = ModelServer::script([
         ScriptedReply::tool("Bash", json!({"command": command})),
         ScriptedReply::text("Went on."),
@@ -387,30 +383,28 @@ fn signalled(code: i32) -> (FinishedRun, Duration, Sandbox) {
     let run = sandbox.gimlet(&args).spawn();
     wait_for_file(&sandbox.project().join("started"));
     let keepers = keepers_of(run.pid());
-    let began = Instant::now();
     match code {
         143 => run.terminate(),
         _ => run.hang_up(),
     }
     let ended = run.finish();
-    let took = began.elapsed();
     check_nobody_left(&marker, &keepers);
     let id = sandbox.transcript()[0]["sessionId"].as_str().unwrap().to_owned();
     assert_eq!(sandbox.gimlet(&["-p", "more", "--resume", &id]).run().code(), 0);
     check_request(&server.request(1));
     assert_eq!(server.request(1).tool_uses().len(), 1);
-    (ended, took, sandbox)
+    (ended, sandbox)
 }
 
 // [CLI-51] [SDK-188]
 #[test]
 fn a_signal_during_a_command_ends_everything_without_a_result() {
     for code in [143, 129] {
-        let (ended, took, sandbox) = signalled(code);
+        let (ended, sandbox) = signalled(code);
         let ended = ended.expect_code(code);
         assert_eq!(ended.stderr, "");
-        assert!(took < Duration::from_secs(1), "{took:?}");
-        assert!(ended.lines().iter().all(|l| l["type"] != "result"), "{}", ended.stdout);
+        let kinds: Vec<String> = ended.lines().iter().map(|l| l["type"].as_str().unwrap().to_owned()).collect();
+        assert!(kinds.contains(&"assistant".to_owned()) && !kinds.contains(&"result".to_owned()), "{kinds:?}");
         let registry = std::fs::read_dir(sandbox.config_dir().join("sessions")).into_iter().flatten().count();
         assert_eq!(registry, 0, "the record of the live session is gone");
     }

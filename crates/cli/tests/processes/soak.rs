@@ -133,7 +133,7 @@ fn soak(turns: usize) -> (Held, Held) {
     let mut last = Held::by(terminal.pid());
     while !last.is_within(&first) && Instant::now() < deadline {
         // Nothing signals the end of an idle thread.
-        std::thread::sleep(Duration::from_millis(100));
+        testkit::let_pass(Duration::from_millis(100));
         last = Held::by(terminal.pid());
     }
     (first, last)
