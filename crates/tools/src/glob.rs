@@ -1,6 +1,7 @@
-//! Glob: files by name pattern. Reports at most 100 paths, the least recently modified first, and the number of all
-//! matches. The order is that of the observed reference; its documentation says newest first. Patterns work as in a
-//! gitignore file: without a slash they match at any depth.
+//! Glob: files by name pattern. Reports at most 100 paths, the most recently modified first, and the number of all
+//! matches. Ignored files are left out and counted. `GIMLET_COMPAT_OUTPUT` gives the order and the files of the observed
+//! reference: oldest first, ignored ones included. Patterns work as in a gitignore file: without a slash they match at any
+//! depth.
 
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use crate::facts::{AgentUse, ToolClass, ToolFacts};
@@ -14,7 +15,8 @@ use permission::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 use sys::Env;
 use sys::sync::Mutex;
 
@@ -90,20 +92,91 @@ impl GlobCall {
         if ignores {
             walk::check_ignores(&scope.root)?;
         }
-        let (builder, may_read) = (walker(&scope.root, env), cx.may_read.clone());
+        let order = if is_compatible(env) { GlobOrder::OldestFirst } else { GlobOrder::NewestFirst };
+        let builder = walker(&scope.root, env, ignores);
+        let everything = ignores.then(|| walker(&scope.root, env, false));
+        let may_read = cx.may_read.clone();
         let (root, at) = (scope.root, cx.workspace.clone());
         let base = self.path.as_ref().map(|p| at.absolute(p));
         let (found, ended) = walk::run(&cx, limit, move |halt| {
             base.map_or(Ok(()), |base| check_directory(&base, &at))?;
-            Ok(collect(builder, ignores, halt, |entry| {
+            let wanted = |entry: &DirEntry| {
                 let path = entry.path();
                 path.strip_prefix(&root).is_ok_and(|rest| matcher.is_match(rest))
                     && may_read(path, walk::discovery(entry))
-            }))
+            };
+            let hits = collect(builder, ignores, order, halt, wanted);
+            let is_all_shown = hits.total <= LIMIT as u64 && !halt.is_set();
+            let ignored = everything
+                .filter(|_| is_all_shown)
+                .map(|everything| count_ignored(everything, hits.total, halt, wanted));
+            Ok((hits, ignored.unwrap_or_default()))
         })
         .await?;
-        Ok(report(found?, &cx.workspace, ended, started).outcome(walk::time_note(ended, limit)))
+        let (hits, ignored) = found?;
+        let notes = [ignored_note(ignored), walk::time_note(ended, limit)];
+        Ok(report(hits, &cx.workspace, ended, started).outcome(notes.into_iter().flatten()))
     }
+}
+
+/// The order in which paths are listed; paths of equal age are sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GlobOrder {
+    NewestFirst,
+    OldestFirst,
+}
+
+impl GlobOrder {
+    /// A key that is smaller for files to be listed earlier.
+    fn key(self, modified: SystemTime) -> i128 {
+        let since = modified.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |age| age.as_nanos() as i128);
+        match self {
+            Self::NewestFirst => -since,
+            Self::OldestFirst => since,
+        }
+    }
+}
+
+/// How long the matches among ignored files are counted.
+const IGNORED_TIME: Duration = Duration::from_millis(100);
+
+/// Matches among the files that ignore rules leave out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct IgnoredMatches {
+    count: u64,
+    /// The time was up before all were counted.
+    is_partial: bool,
+}
+
+/// Walks everything and counts the matches beyond the `listed` ones.
+fn count_ignored(
+    mut everything: WalkBuilder,
+    listed: u64,
+    halt: &HaltFlag,
+    wanted: impl Fn(&DirEntry) -> bool + Sync,
+) -> IgnoredMatches {
+    let until = Instant::now() + IGNORED_TIME;
+    let (count, is_partial) = (AtomicU64::new(0), AtomicBool::new(false));
+    walk::build_parallel(&mut everything, false).run(|| {
+        Box::new(|entry| {
+            if halt.is_set() || Instant::now() > until {
+                is_partial.store(true, Ordering::Relaxed);
+                return WalkState::Quit;
+            }
+            if entry.is_ok_and(|entry| wanted(&entry) && is_file(&entry)) {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            WalkState::Continue
+        })
+    });
+    IgnoredMatches { count: count.into_inner().saturating_sub(listed), is_partial: is_partial.into_inner() }
+}
+
+fn ignored_note(ignored: IgnoredMatches) -> Option<String> {
+    let more = if ignored.is_partial { "at least " } else { "" };
+    let files = if ignored.count == 1 { "file matches" } else { "files match" };
+    (ignored.count > 0)
+        .then(|| format!("({more}{} ignored {files}; name their folder in the pattern to list them)", ignored.count))
 }
 
 impl GlobScope {
@@ -153,19 +226,24 @@ fn compile(pattern: &str) -> Result<GlobSet, ToolOutcome> {
     set.map_err(|e| ToolOutcome::invalid(format!("Invalid glob pattern: {e}")))
 }
 
-fn honours_ignores(env: &Env) -> bool {
-    env.flag("CLAUDE_CODE_GLOB_NO_IGNORE") == Some(false)
+/// Whether results are those of the observed reference.
+fn is_compatible(env: &Env) -> bool {
+    env.is_on("GIMLET_COMPAT_OUTPUT")
 }
 
-fn walker(root: &Path, env: &Env) -> WalkBuilder {
+fn honours_ignores(env: &Env) -> bool {
+    !env.flag("CLAUDE_CODE_GLOB_NO_IGNORE").unwrap_or(is_compatible(env))
+}
+
+fn walker(root: &Path, env: &Env, ignores: bool) -> WalkBuilder {
     let skip_hidden = env.flag("CLAUDE_CODE_GLOB_HIDDEN") == Some(false);
     let mut builder = WalkBuilder::new(root);
-    builder.standard_filters(honours_ignores(env)).require_git(false).hidden(skip_hidden);
+    builder.standard_filters(ignores).require_git(false).hidden(skip_hidden);
     builder
 }
 
-/// Ordered by age, then by path, so that files with equal times have a fixed order.
-type GlobHits = SmallestItems<(SystemTime, PathBuf)>;
+/// Ordered by the key of their age, then by path, so that files with equal times have a fixed order.
+type GlobHits = SmallestItems<(i128, PathBuf)>;
 
 /// Merges the matches of one thread when the walk drops its visitor.
 struct GlobWorker<'a> {
@@ -183,6 +261,7 @@ impl Drop for GlobWorker<'_> {
 fn collect(
     mut builder: WalkBuilder,
     ignores: bool,
+    order: GlobOrder,
     halt: &HaltFlag,
     wanted: impl Fn(&DirEntry) -> bool + Sync,
 ) -> GlobHits {
@@ -198,7 +277,8 @@ fn collect(
                 && wanted(&entry)
                 && is_file(&entry)
             {
-                share.mine.add((walk::modified(entry.metadata().map_err(std::io::Error::other)), entry.into_path()));
+                let modified = walk::modified(entry.metadata().map_err(std::io::Error::other));
+                share.mine.add((order.key(modified), entry.into_path()));
             }
             WalkState::Continue
         })
@@ -234,7 +314,7 @@ fn report(found: GlobHits, at: &Workspace, ended: WalkEnd, started: Instant) -> 
 }
 
 impl GlobOutput {
-    fn outcome(&self, note: Option<String>) -> ToolOutcome {
+    fn outcome(&self, notes: impl Iterator<Item = String>) -> ToolOutcome {
         let mut lines = self.filenames.clone();
         if lines.is_empty() {
             lines.push("No files found".to_owned());
@@ -243,7 +323,7 @@ impl GlobOutput {
             let (shown, total) = (self.num_files, self.total_matches);
             lines.push(format!("(Showing {shown} of {total} matching files. Use a narrower pattern or path.)"));
         }
-        lines.extend(note);
+        lines.extend(notes);
         ToolOutcome::text(lines.join("\n"), wire::raw::to_raw(self).ok())
     }
 }

@@ -68,7 +68,7 @@ const NEW_STRING: &[&str] = &["new_str", "new_text", "newText", "newString", "ne
 
 /// The name without case and separators.
 fn bare(name: &str) -> String {
-    name.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// The tool of `registry` that `name` means, when that is another name.

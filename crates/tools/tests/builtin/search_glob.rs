@@ -19,8 +19,8 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn oldest_first_and_relative() {
-    // [TST-68] in the order observed in the reference: oldest first.
+async fn newest_first_and_relative() {
+    // [TST-68] [MX-13]
     let bench = Bench::new();
     age(&bench.file("new.rs", ""), 1);
     age(&bench.file("a/old.rs", ""), 500);
@@ -28,8 +28,8 @@ async fn oldest_first_and_relative() {
     age(&bench.file("b/same.rs", ""), 100);
     bench.file("b/other.txt", "");
     let (text, value) = bench.ok("Glob", json!({"pattern": "**/*.rs"})).await;
-    assert_eq!(lines(&text), ["a/old.rs", "b/middle.rs", "b/same.rs", "new.rs"]);
-    assert_eq!(value["filenames"], json!(["a/old.rs", "b/middle.rs", "b/same.rs", "new.rs"]));
+    assert_eq!(lines(&text), ["new.rs", "b/middle.rs", "b/same.rs", "a/old.rs"]);
+    assert_eq!(value["filenames"], json!(["new.rs", "b/middle.rs", "b/same.rs", "a/old.rs"]));
     assert_eq!(value["numFiles"], 4);
     assert_eq!(value["totalMatches"], 4);
     assert_eq!(value["truncated"], false);
@@ -47,8 +47,8 @@ async fn at_most_one_hundred_and_the_total() {
     }
     let (text, value) = bench.ok("Glob", json!({"pattern": "*.txt"})).await;
     assert_eq!(value["filenames"].as_array().unwrap().len(), 100);
-    assert_eq!(value["filenames"][0], "d0/f000.txt");
-    assert_eq!(value["filenames"][99], "d1/f099.txt");
+    assert_eq!(value["filenames"][0], "d2/f149.txt");
+    assert_eq!(value["filenames"][99], "d1/f050.txt");
     assert_eq!(value["truncated"], true);
     assert_eq!(value["totalMatches"], 150);
     assert_eq!(lines(&text).len(), 101);
@@ -97,9 +97,39 @@ async fn ignored_and_hidden_files_by_switch() {
         names.sort();
         names
     };
-    assert_eq!(found(&[]).await, [".hidden.log", "ignored.log", "plain.log"]);
-    assert_eq!(found(&[("CLAUDE_CODE_GLOB_NO_IGNORE", "false")]).await, [".hidden.log", "plain.log"]);
-    assert_eq!(found(&[("CLAUDE_CODE_GLOB_HIDDEN", "false")]).await, ["ignored.log", "plain.log"]);
+    let note = "(1 ignored file matches; name their folder in the pattern to list them)";
+    assert_eq!(found(&[]).await, [note, ".hidden.log", "plain.log"]);
+    assert_eq!(found(&[("CLAUDE_CODE_GLOB_NO_IGNORE", "true")]).await, [".hidden.log", "ignored.log", "plain.log"]);
+    assert_eq!(found(&[("GIMLET_COMPAT_OUTPUT", "1")]).await, [".hidden.log", "ignored.log", "plain.log"]);
+    assert_eq!(found(&[("CLAUDE_CODE_GLOB_HIDDEN", "false")]).await, [note, "plain.log"]);
+}
+
+#[tokio::test]
+async fn ignored_folders_are_left_out_unless_they_are_named() {
+    // [MX-13]
+    let bench = Bench::new();
+    bench.file(".gitignore", "node_modules/\n");
+    for i in 0..150 {
+        age(&bench.file(&format!("node_modules/p{i}/index.ts"), ""), 10);
+    }
+    bench.file("src/own.ts", "");
+    let (text, value) = bench.ok("Glob", json!({"pattern": "**/*.ts"})).await;
+    assert_eq!(lines(&text)[0], "src/own.ts");
+    assert_eq!(value["totalMatches"], 1);
+    assert!(text.contains("150 ignored files match; name their folder"), "{text}");
+    let (text, value) = bench.ok("Glob", json!({"pattern": "node_modules/**/*.ts"})).await;
+    assert_eq!(value["totalMatches"], 150, "{text}");
+}
+
+#[tokio::test]
+async fn the_order_of_the_reference_can_be_had() {
+    // [MX-13]
+    let mut bench = Bench::new();
+    bench.facts.env = bench.facts.env.with([("GIMLET_COMPAT_OUTPUT", "1")]);
+    age(&bench.file("new.rs", ""), 1);
+    age(&bench.file("old.rs", ""), 500);
+    let (text, _) = bench.ok("Glob", json!({"pattern": "*.rs"})).await;
+    assert_eq!(lines(&text), ["old.rs", "new.rs"]);
 }
 
 #[tokio::test]

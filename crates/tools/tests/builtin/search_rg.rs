@@ -116,7 +116,8 @@ async fn the_same_answers() {
 #[tokio::test]
 async fn the_same_files() {
     // [TST-69]
-    let bench = tree();
+    let mut bench = tree();
+    bench.facts.env = bench.facts.env.with([("CLAUDE_CODE_GLOB_NO_IGNORE", "true")]);
     for pattern in ["*.rs", "**/*.rs", "b/*.rs", "b/**", "*.{py,js}", "[ab].rs", "sub/**/*.rs", ".dot/*", "*"] {
         let Some(theirs) = rg(&bench, &["--no-ignore", "--files", "-g", pattern, "-g", "!.git"]) else { return };
         let mut theirs: Vec<&str> = theirs.lines().collect();
