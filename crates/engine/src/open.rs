@@ -479,17 +479,15 @@ impl SessionAssembly {
 
     /// Records the content of a folder at first sight. A folder that the reference implementation trusts is trusted
     /// with its current content; when recording fails, the user is asked later. The content of an untrusted folder is
-    /// not accepted by a later approval.
+    /// not accepted by a later approval. It is written before anything else happens: a run that ends early must not leave
+    /// the folder unseen.
     fn record_first_sight(&self) {
         if !config::trust::is_first_sight(&self.loaded) {
             return;
         }
-        let (cwd, env, loaded) = (self.cwd.clone(), self.base_env.clone(), self.loaded.clone());
-        tokio::task::spawn_blocking(move || {
-            if let Err(error) = config::trust::record_first_sight(&cwd, &env, &loaded) {
-                tracing::warn!(%error, "what a folder held when it was first seen could not be recorded");
-            }
-        });
+        if let Err(error) = config::trust::record_first_sight(&self.cwd, &self.base_env, &self.loaded) {
+            tracing::warn!(%error, "what a folder held when it was first seen could not be recorded");
+        }
     }
 
     fn additional(&self) -> Vec<PathBuf> {
