@@ -126,3 +126,12 @@ fn aliases_are_bounded() {
     let deep = format!("---\na: {}\nname: x\n---\n", "[".repeat(5000));
     assert_eq!(super::read(&deep).text("name").as_deref(), Some("x"));
 }
+
+#[test]
+fn a_carriage_return_within_a_line_ends_no_line() {
+    let read = read("---\nname: a\r\rb\ntools: {x\n---\nBody\n");
+    let lines: Vec<(&str, usize)> = read.fields.iter().map(|field| (field.key.as_str(), field.line)).collect();
+    assert_eq!(lines, [("name", 2), ("tools", 3)]);
+    assert!(read.defects.iter().all(|defect| (2..=3).contains(&defect.line)), "{:?}", read.defects);
+    assert_eq!(read.body_line, 5);
+}

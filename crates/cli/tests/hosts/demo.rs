@@ -32,7 +32,7 @@ fn names_in(dir: &Path) -> Vec<String> {
 #[test]
 fn the_demo_fixes_the_project_and_says_what_it_is() {
     let sandbox = Sandbox::new(EXE);
-    let temp = sandbox.root().join("tmp");
+    let temp = sandbox.root().join("temporary");
     std::fs::create_dir(&temp).unwrap();
     let done = sandbox.gimlet(&["demo"]).env("TMPDIR", &temp).run().expect_clean();
     let out = &done.stdout;

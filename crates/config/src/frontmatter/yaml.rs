@@ -18,6 +18,11 @@ pub(super) struct YamlError {
 
 /// The fields of a block that is one mapping. `first_line` is the line of the block in the file.
 pub(super) fn mapping(text: &str, first_line: usize) -> Result<Vec<FrontMatterField>, YamlError> {
+    // YAML takes it for the end of a line, and nobody else does: the numbers of all later lines would be wrong.
+    if let Some((at, _)) = text.match_indices('\r').find(|(at, _)| !text[at + 1..].starts_with('\n')) {
+        let line = text[..at].matches('\n').count();
+        return Err(YamlError { line, problem: "there is a carriage return within a line".into() });
+    }
     let mut builder = NodeBuilder { parser: Parser::new_from_str(text), anchors: BTreeMap::new(), nodes: 0 };
     let (first, span) = loop {
         match builder.next()? {
