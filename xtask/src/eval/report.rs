@@ -71,7 +71,9 @@ pub(super) fn slip_rows(runs: &[Finished]) -> Vec<(&'static str, SlipRow)> {
 
 pub(super) fn total(rows: &[(&'static str, SlipRow)]) -> SlipRow {
     let mut all = SlipRow::default();
-    rows.iter().for_each(|(_, row)| all.plus(row));
+    for (_, row) in rows {
+        all.plus(row);
+    }
     all
 }
 

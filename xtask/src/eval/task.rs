@@ -29,16 +29,19 @@ pub(super) struct Task {
     pub(super) keep: bool,
 }
 
-/// The tasks whose names match `pattern` (`*` stands for anything), in order.
+/// The tasks whose names match `pattern` (`*` stands for anything), or that have it as a tag, in order.
 pub(super) fn load(root: &Path, pattern: Option<&str>) -> Result<Vec<Task>> {
     let folder = root.join("eval/tasks");
     let mut names: Vec<String> = Vec::new();
     for entry in std::fs::read_dir(&folder).with_context(|| format!("{} cannot be listed", folder.display()))? {
         names.push(entry?.file_name().to_string_lossy().into_owned());
     }
-    names.retain(|name| folder.join(name).join("task.toml").exists() && pattern.is_none_or(|p| matches(p, name)));
+    names.retain(|name| folder.join(name).join("task.toml").exists());
     names.sort();
-    names.iter().map(|name| Task::load(&folder.join(name)).with_context(|| format!("task {name}"))).collect()
+    let tasks = names.iter().map(|name| Task::load(&folder.join(name)).with_context(|| format!("task {name}")));
+    let mut tasks = tasks.collect::<Result<Vec<Task>>>()?;
+    tasks.retain(|task| pattern.is_none_or(|p| matches(p, &task.name) || task.tags.iter().any(|tag| tag == p)));
+    Ok(tasks)
 }
 
 /// Whether a name fits a pattern in which `*` stands for any text; several patterns are separated by commas.

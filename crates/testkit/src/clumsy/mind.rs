@@ -122,6 +122,14 @@ impl Mind {
         let Some(mut attempt) = self.current.take() else { return };
         self.note_result(&attempt, result);
         let look = attempt.look.take();
+        if look.is_none()
+            && attempt.call.tool == "Bash"
+            && attempt.call == attempt.right
+            && attempt.mode == AttemptMode::Normal
+        {
+            // The command ran as it should; how it ended is not about the slip.
+            self.close(attempt.slip, None);
+        }
         match attempt.mode.clone() {
             AttemptMode::Before(goal) => self.after_before(attempt, &goal, result),
             AttemptMode::Repeating(times) => self.after_repeat(attempt, times, result, view),
@@ -424,7 +432,10 @@ impl Mind {
     fn attempt(&mut self, intent: Intent, implied: bool, view: &RequestView, outside: &mut OutsideCommand) {
         let Some(right) = right_call(&intent.kind, view) else { return };
         let mut attempt = Attempt::new(intent, right, implied);
-        let slips = !attempt.intent.careful && self.dice.percent(self.percent);
+        // An intent that names its slips is there for them.
+        let percent =
+            if attempt.intent.slips.is_empty() || self.percent == 0 { self.percent } else { self.percent.max(80) };
+        let slips = !attempt.intent.careful && self.dice.percent(percent);
         if slips && !self.slip(&mut attempt, view, outside) {
             self.at += 1;
             return;
