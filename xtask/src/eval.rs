@@ -53,7 +53,9 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
 
 fn tasks(root: &Path, binary: &Path, options: &Options) -> Result<()> {
     let mut tasks = task::load(root, options.tasks.as_deref())?;
-    tasks.iter_mut().for_each(|task| task.keep = options.keep);
+    for task in &mut tasks {
+        task.keep = options.keep;
+    }
     let runs = options.runs.unwrap_or(if options.backend == BackendKind::Clumsy { SEEDS } else { 1 });
     let mut binaries = vec![binary];
     binaries.extend(options.against.as_deref());
@@ -134,7 +136,11 @@ fn show(runs: &[Finished], options: &Options) {
     }
     let passed = same.iter().filter(|run| run.passed).count() as u64;
     let (low, high) = stats::interval(passed, same.len() as u64);
-    println!("success {:.1} % (90 % interval {low:.1} to {high:.1})", percent(passed, same.len() as u64));
+    if same.is_empty() {
+        println!("no run counts");
+    } else {
+        println!("success {:.1} % (90 % interval {low:.1} to {high:.1})", percent(passed, same.len() as u64));
+    }
     for run in changed {
         println!("prompt changed: {}: {}", run.task, run.changed.as_deref().unwrap_or_default());
     }
@@ -150,6 +156,9 @@ fn compare(one: &[Finished], other: &[Finished]) {
         "only the first passed: {only_one}; only the second: {only_other}; p = {:.3}",
         stats::paired_test(only_one, only_other)
     );
+    if one.iter().all(|run| run.slips.is_empty()) {
+        return;
+    }
     let bodies = |runs: &[Finished]| runs.iter().map(|run| run.measures.body_bytes()).sum::<u64>();
     println!("sum of bodies: {} and {} bytes", bodies(one), bodies(other));
     let (a, b) = (report::total(&slip_rows(one)), report::total(&slip_rows(other)));

@@ -119,8 +119,7 @@ fn first_request(binary: &Path) -> Result<Vec<(&'static str, u64)>> {
     git(&["init", "-q", "-b", "main"]).context("git does not start")?;
     let requests = probe.run(Vec::new(), &[])?;
     let first = &requests[0];
-    let context: usize =
-        first.messages().first().map(|m| reminders(m).iter().map(|text| text.len()).sum()).unwrap_or(0);
+    let context: usize = first.messages().first().map_or(0, |m| reminders(m).iter().map(|text| text.len()).sum());
     let person = Probe::new(binary).run_with_person();
     let offered = person.first().context("no request with a person")?;
     Ok(vec![
@@ -176,7 +175,7 @@ for line in sys.stdin:
 fn results(binary: &Path) -> Result<Vec<(&'static str, u64)>> {
     let probe = Probe::new(binary);
     let line = "x".repeat(60);
-    let numbered = |count: usize| (0..count).map(|n| format!("line {n:05} {line}\n")).collect::<String>();
+    let numbered = |count: usize| (0..count).map(|n| format!("line {n:05} {line}\n")).collect::<Vec<_>>().concat();
     probe.sandbox.write("small.txt", "alpha\nbeta\n");
     probe.sandbox.write("large.txt", numbered(3_300));
     let (small, large) = (probe.path("small.txt"), probe.path("large.txt"));
@@ -228,7 +227,8 @@ fn thirty_calls(binary: &Path) -> Result<(u64, u64)> {
     let probe = Probe::new(binary);
     let mut script: Vec<ScriptedReply> = Vec::new();
     for file in 0..10 {
-        let text: String = (0..120).map(|n| format!("    value_{n:03} = compute({file}, {n})  # step {n}\n")).collect();
+        let lines = (0..120).map(|n| format!("    value_{n:03} = compute({file}, {n})  # step {n}\n"));
+        let text = lines.collect::<Vec<_>>().concat();
         probe.sandbox.write(&format!("src/part_{file}.py"), text);
         let path = probe.path(&format!("src/part_{file}.py"));
         script.push(call(&format!("r{file}"), "Read", &json!({"file_path": path})));

@@ -7,7 +7,7 @@ pub(super) const HELP: &str = "cargo xtask eval [OPTIONS]
 
 Runs the tasks of eval/tasks and prints one table of tasks and one of slips.
   --backend clumsy|live|replay   who answers: the stand-in that slips (default), an endpoint, recorded conversations
-  --tasks GLOB        only tasks whose names fit (commas separate several patterns)
+  --tasks GLOB        only tasks whose names fit (commas separate several patterns), or with this tag: E, S, B, L, A or P
   --runs N            runs of each task (clumsy: seeds SEED, SEED+1, …; default 5, live 1)
   --seed N            the first seed (default 1)
   --slip-rate N       clumsy: of 100 intents, how many are sent with a slip (default 35)
@@ -111,7 +111,7 @@ impl Options {
             "--against" => self.against = Some(file(value()?)?),
             "--json" => self.json = Some(value()?.into()),
             "--url" => self.url = Some(value()?.to_owned()),
-            "--key-variable" => self.key_variable = value()?.to_owned(),
+            "--key-variable" => value()?.clone_into(&mut self.key_variable),
             "--model" => self.model = Some(value()?.to_owned()),
             "--record" => self.record = Some(std::path::absolute(value()?)?),
             "--cassettes" => self.cassettes = file(value()?)?,

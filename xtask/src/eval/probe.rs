@@ -33,7 +33,9 @@ impl Probe {
     /// Runs the script as one headless turn; returns the requests.
     pub(super) fn run(&self, script: Vec<ScriptedReply>, args: &[&str]) -> Result<Vec<CapturedRequest>> {
         let wanted = script.len() + 1;
-        script.into_iter().for_each(|reply| self.server.push(reply));
+        for reply in script {
+            self.server.push(reply);
+        }
         self.server.push(ScriptedReply::text("Done."));
         let words = [&STREAM[..], &["go"], &ALLOWED, args].concat();
         let done = self.sandbox.gimlet(&words).run();

@@ -71,7 +71,9 @@ pub(super) fn slip_rows(runs: &[Finished]) -> Vec<(&'static str, SlipRow)> {
 
 pub(super) fn total(rows: &[(&'static str, SlipRow)]) -> SlipRow {
     let mut all = SlipRow::default();
-    rows.iter().for_each(|(_, row)| all.plus(row));
+    for (_, row) in rows {
+        all.plus(row);
+    }
     all
 }
 
@@ -130,6 +132,9 @@ pub(super) fn print_tasks(runs: &[Finished]) {
         let steps = run.partial.map_or_else(String::new, |(done, all)| format!(" ({done} of {all} steps)"));
         let wrong = if run.wrong.is_empty() { String::new() } else { format!(" [wrong: {}]", run.wrong.join(", ")) };
         println!("  {} {}{steps}: {said}{wrong}", if run.passed { "passed" } else { "FAILED" }, run.task);
+        for call in &run.given_up {
+            println!("      gave up: {}", short(call));
+        }
     }
 }
 

@@ -75,7 +75,10 @@ fn with_clumsy(task: &Task, binary: &Path, clumsiness: Clumsiness, place: &Place
             eprintln!("{command}: {error}");
         }
     };
-    let model = ClumsyModel::new(&task.oracle, clumsiness, Box::new(outside));
+    // Another sequence for each task, so that tasks do not slip alike.
+    let seed =
+        task.name.bytes().fold(clumsiness.seed, |seed, byte| seed.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte));
+    let model = ClumsyModel::new(&task.oracle, Clumsiness { seed, ..clumsiness }, Box::new(outside));
     let answering = model.clone();
     let server = ModelServer::with_handler(move |request| answering.reply(request));
     let ran = processes(task, binary, place, &Connection::Server(server.url()), |turn| model.begin_turn(turn))?;

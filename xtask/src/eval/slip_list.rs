@@ -67,7 +67,7 @@ fn judge(binary: &Path, slip: &ListedSlip) -> Result<(Verdict, String)> {
         Value::String(raw) => ScriptedReply::message(vec![testkit::ScriptedBlock::Tool {
             id: Some("slip".into()),
             name: slip.tool.into(),
-            input: raw.replace("@", &root),
+            input: raw.replace('@', &root),
         }]),
         input => call("slip", slip.tool, &placed(input, &root)),
     });

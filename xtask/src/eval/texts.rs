@@ -99,12 +99,10 @@ fn literals(source: &str) -> Vec<(usize, String)> {
             '/' if rest.peek().is_some_and(|(_, next)| *next == '/') => {
                 while rest.next_if(|(_, c)| *c != '\n').is_some() {}
             }
-            '\'' => {
-                // A character, not a lifetime: its quote must not open a literal.
-                if source[at..].starts_with("'\"'") || source[at..].starts_with("'\\\"'") {
-                    while rest.next_if(|(_, c)| *c != '\'').is_some() {}
-                    rest.next();
-                }
+            // A character, not a lifetime: its quote must not open a literal.
+            '\'' if source[at..].starts_with("'\"'") || source[at..].starts_with("'\\\"'") => {
+                while rest.next_if(|(_, c)| *c != '\'').is_some() {}
+                rest.next();
             }
             '"' => {
                 let mut text = String::new();

@@ -107,13 +107,12 @@ impl TomlReader<'_> {
         let mut keys = Vec::new();
         loop {
             self.skip_blanks();
-            let key = match self.peek() {
-                Some('"' | '\'') => self.string()?,
-                _ => {
-                    let start = self.at;
-                    self.skip(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-                    self.text[start..self.at].to_owned()
-                }
+            let key = if let Some('"' | '\'') = self.peek() {
+                self.string()?
+            } else {
+                let start = self.at;
+                self.skip(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+                self.text[start..self.at].to_owned()
             };
             anyhow::ensure!(!key.is_empty(), "a key is missing");
             keys.push(key);

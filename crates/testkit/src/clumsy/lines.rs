@@ -45,8 +45,8 @@ pub(super) fn best_match(blocks: &[ShownBlock], wanted: &str) -> Option<Vec<Stri
     let mut best: Option<(f64, Vec<String>)> = None;
     for block in blocks.iter().filter(|block| block.lines.len() >= wanted.len() && !wanted.is_empty()) {
         for window in block.lines.windows(wanted.len()) {
-            // Another number is another thing, however alike the rest is.
-            let is_other = window.iter().zip(&wanted).any(|(a, b)| digits(a) != digits(b));
+            // Another name or number is another thing, however alike the rest is.
+            let is_other = window.iter().zip(&wanted).any(|(shown, wanted)| !has_words_of(shown, wanted));
             let alike = window.iter().zip(&wanted).map(|(a, b)| likeness(a, b)).sum::<f64>() / wanted.len() as f64;
             let score = if is_other { 0.0 } else { alike };
             if best.as_ref().is_none_or(|(most, _)| score > *most) {
@@ -57,8 +57,19 @@ pub(super) fn best_match(blocks: &[ShownBlock], wanted: &str) -> Option<Vec<Stri
     best.filter(|(score, _)| *score >= LIKE_ENOUGH).map(|(_, lines)| lines)
 }
 
-fn digits(line: &str) -> String {
-    line.chars().filter(char::is_ascii_digit).collect()
+/// Whether a shown line has every word of a believed one; letters may be swapped.
+fn has_words_of(shown: &str, believed: &str) -> bool {
+    let words = |line: &str| {
+        let words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let sorted = words.map(|word| {
+            let mut letters: Vec<char> = word.chars().collect();
+            letters.sort_unstable();
+            letters
+        });
+        sorted.collect::<Vec<_>>()
+    };
+    let shown = words(shown);
+    words(believed).iter().all(|word| shown.contains(word))
 }
 
 /// Lines that a diff in a text replaces: each removed line with the line that came in its place.
@@ -183,9 +194,10 @@ mod tests {
     #[test]
     fn the_nearest_lines_are_copied_and_far_ones_are_not() {
         let blocks = numbered_blocks("1\tfn main() {\n2\t\tprintln!(\"hello\");\n3\t}");
-        let found = best_match(&blocks, "    println!(\"helo\");").unwrap();
+        let found = best_match(&blocks, "    println!(\"hlelo\");").unwrap();
         assert_eq!(found, ["\tprintln!(\"hello\");"]);
         assert_eq!(best_match(&blocks, "something else entirely"), None);
+        assert_eq!(best_match(&blocks, "\tprintln!(\"hullo\");"), None, "another word");
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(super) struct Mind {
     intents: Vec<Intent>,
     at: usize,
     pub(super) turn: usize,
+    seed: u64,
     dice: Dice,
     percent: u64,
     reminds: bool,
@@ -51,6 +52,7 @@ impl Mind {
             intents: intents.to_vec(),
             at: 0,
             turn: 1,
+            seed: clumsiness.seed,
             dice: Dice::new(clumsiness.seed),
             percent: clumsiness.percent,
             reminds,
@@ -122,6 +124,14 @@ impl Mind {
         let Some(mut attempt) = self.current.take() else { return };
         self.note_result(&attempt, result);
         let look = attempt.look.take();
+        if look.is_none()
+            && attempt.call.tool == "Bash"
+            && attempt.call == attempt.right
+            && attempt.mode == AttemptMode::Normal
+        {
+            // The command ran as it should; how it ended is not about the slip.
+            self.close(attempt.slip, None);
+        }
         match attempt.mode.clone() {
             AttemptMode::Before(goal) => self.after_before(attempt, &goal, result),
             AttemptMode::Repeating(times) => self.after_repeat(attempt, times, result, view),
@@ -306,7 +316,8 @@ impl Mind {
     // Summaries and reminders
 
     fn summarise(&mut self, view: &RequestView) -> Answer {
-        if self.summary_slip.is_none() && self.dice.percent(self.percent) {
+        let mut dice = Dice::new(self.seed.wrapping_add(0x5a5a));
+        if self.summary_slip.is_none() && dice.percent(self.percent) {
             let call = PlannedCall::glob("*");
             self.log.slips.push(SlipEvent {
                 slip: SUMMARY_SLIP,
@@ -424,7 +435,13 @@ impl Mind {
     fn attempt(&mut self, intent: Intent, implied: bool, view: &RequestView, outside: &mut OutsideCommand) {
         let Some(right) = right_call(&intent.kind, view) else { return };
         let mut attempt = Attempt::new(intent, right, implied);
-        let slips = !attempt.intent.careful && self.dice.percent(self.percent);
+        // Each intent has a sequence of its own: what another binary does to one leaves the slips of the others alone.
+        let place = (self.at * 2 + usize::from(implied)) as u64;
+        self.dice = Dice::new(self.seed.wrapping_add(place.wrapping_mul(0x2545_f491_4f6c_dd1d)));
+        // An intent that names its slips is there for them.
+        let percent =
+            if attempt.intent.slips.is_empty() || self.percent == 0 { self.percent } else { self.percent.max(80) };
+        let slips = !attempt.intent.careful && self.dice.percent(percent);
         if slips && !self.slip(&mut attempt, view, outside) {
             self.at += 1;
             return;

@@ -50,7 +50,8 @@ pub(super) fn suggested(text: &str, wanted: &str, folder: &str) -> Option<String
 /// A file outside the workspace that holds a whole output.
 pub(super) fn output_file(text: &str, directory: Option<&str>) -> Option<String> {
     let inside = |path: &str| directory.is_some_and(|dir| path.starts_with(dir));
-    let is_output = |path: &&String| path.starts_with('/') && !inside(path) && path.contains('.') && path.len() > 12;
+    let is_text = |path: &str| [".txt", ".output", ".log"].iter().any(|end| path.ends_with(end));
+    let is_output = |path: &&String| path.starts_with('/') && !inside(path) && is_text(path);
     mentioned(text).iter().find(is_output).cloned()
 }
 

@@ -178,8 +178,10 @@ fn after_edit(attempt: &Attempt, result: &ShownResult) -> Move {
     if has(&["already holds", "already applied", "seems to be done"]) {
         return Move::Accept;
     }
-    let mut blocks = numbered_blocks(text);
-    blocks.extend(diff_block(text));
+    // What the model sent itself teaches nothing.
+    let told = text.replace(attempt.call.text("old_string").trim_end(), "");
+    let mut blocks = numbered_blocks(&told);
+    blocks.extend(diff_block(&told));
     if let Some(call) = copied(attempt, &blocks) {
         return Move::Send(call);
     }

@@ -93,7 +93,7 @@ fn model(seed: u64, percent: u64) -> ClumsyModel {
 }
 
 fn numbered(text: &str) -> String {
-    text.lines().enumerate().map(|(at, line)| format!("{}\t{line}\n", at + 1)).collect()
+    text.lines().enumerate().map(|(at, line)| format!("{}\t{line}", at + 1)).collect::<Vec<_>>().join("\n")
 }
 
 /// A world of exact matching whose errors say little.
