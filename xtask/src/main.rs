@@ -46,6 +46,8 @@ const USAGE: &str = "Usage: cargo xtask <task>
   dist --try            package the debug binary and install it in clean folders and in a clean Debian system
   first-change          carry out the walks of CONTRIBUTING.md on a copy of the tree, build it and try it
   bench [--quick]       measure the release binary against its budgets
+  code-order            record which functions a turn runs (with valgrind), for the linker script of the binary
+    --binary FILE         trace this binary, which has symbols and was linked with an empty script
   sizes                 list the longest files and functions, and the largest cycle of modules of each crate
   record-demo           record the demo's cassette from its script
   demo-svg              draw docs/demo.svg from the demo's output
@@ -74,6 +76,10 @@ fn main() -> ExitCode {
         ["dist", ref options @ ..] => steps::stage("packages", || dist::run(&root(), options)),
         ["first-change"] => steps::stage("first change", || walk::run(&root())),
         ["bench", ref options @ ..] => bench::run(options),
+        ["code-order"] => steps::stage("code order", || bench::code_order::write(&root(), None)),
+        ["code-order", "--binary", file] => {
+            steps::stage("code order", || bench::code_order::write(&root(), Some(file)))
+        }
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),
         ["pictures"] => demo::pictures(&root()),
