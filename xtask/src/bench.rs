@@ -3,6 +3,7 @@
 //! because machines differ.
 
 mod agents;
+pub(crate) mod code_order;
 mod control;
 mod corpus;
 mod crowd;
@@ -88,7 +89,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     let binary = options.binary.clone().map_or_else(|| build(&options.profile), Ok)?;
     let server = Server::start()?;
     let bench = Bench {
-        place: Place::new(binary, server.url())?,
+        place: Place::new(&binary, server.url())?,
         server,
         quick: options.quick,
         profile: options.profile.clone(),

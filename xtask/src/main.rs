@@ -60,6 +60,8 @@ const USAGE: &str = "Usage: cargo xtask <task>
   bench [--quick]       measure the release binary against its budgets
   eval [OPTIONS]        run the tasks of eval/tasks against a model that slips, an endpoint or recorded conversations
     --help              what it can do
+  code-order            record which functions a turn runs (with valgrind), for the linker script of the binary
+    --binary FILE         trace this binary, which has symbols and was linked with an empty script
   sizes                 list the longest files and functions, and the largest cycle of modules of each crate
   record-demo           record the demo's cassette from its script
   demo-svg              draw docs/demo.svg from the demo's output
@@ -92,6 +94,10 @@ fn main() -> ExitCode {
         ["first-change"] => steps::stage("first change", || walk::run(&root())),
         ["bench", ref options @ ..] => bench::run(options),
         ["eval", ref options @ ..] => eval::run(&root(), options),
+        ["code-order"] => steps::stage("code order", || bench::code_order::write(&root(), None)),
+        ["code-order", "--binary", file] => {
+            steps::stage("code order", || bench::code_order::write(&root(), Some(file)))
+        }
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),
         ["pictures"] => demo::pictures(&root()),

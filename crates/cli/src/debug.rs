@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use sys::Env;
 use sys::sync::Mutex;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
 
 const OWN_CRATES: [&str; 11] =
     ["gimlet", "headless", "engine", "tools", "model", "store", "config", "permission", "http", "sys", "wire"];
@@ -39,10 +40,11 @@ pub(crate) fn start(debug: &DebugArgs, env: &Env, session: &mut SessionChoice) -
     };
     let level = level(env.get("CLAUDE_CODE_DEBUG_LOG_LEVEL"));
     let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(directives(debug.filter.as_deref(), level)))
+        .with_max_level(LevelFilter::TRACE)
         .with_ansi(false)
         .with_writer(writer)
-        .finish();
+        .finish()
+        .with(directives(debug.filter.as_deref(), level).parse::<Targets>().unwrap_or_default());
     tracing::subscriber::set_global_default(subscriber).map_err(|e| format!("Warning: no debug log: {e}"))
 }
 

@@ -15,8 +15,12 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn new(gimlet: PathBuf, url: &str) -> Result<Self> {
+    /// Works with a copy of the binary, as an installation has it: how much of a file the kernel maps at once depends on how
+    /// it was written, and linkers write in pieces of many sizes.
+    pub(super) fn new(binary: &Path, url: &str) -> Result<Self> {
         let root = tempfile::tempdir().context("no temporary directory")?;
+        let gimlet = root.path().join("gimlet");
+        std::fs::copy(binary, &gimlet).with_context(|| binary.display().to_string())?;
         let mut place = Self { gimlet, root, env: Vec::new() };
         std::fs::create_dir_all(place.config())?;
         std::fs::create_dir_all(place.project())?;

@@ -7,10 +7,7 @@ const DATA: &str = include_str!("models.tsv");
 
 /// The columns after the first one, of every line of this kind.
 fn lines(kind: &'static str) -> impl Iterator<Item = std::str::Split<'static, char>> {
-    DATA.lines().filter_map(move |line| {
-        let mut columns = line.split('\t');
-        (columns.next()? == kind).then_some(columns)
-    })
+    DATA.lines().filter_map(move |line| Some(line.strip_prefix(kind)?.strip_prefix('\t')?.split('\t')))
 }
 
 /// The second column of the line of this kind whose first column is `key`.
