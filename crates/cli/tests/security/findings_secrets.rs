@@ -168,9 +168,10 @@ fn the_directory_is_carried_over_when_the_temporary_folder_is_full() {
     let server = cd_script();
     let mut sandbox = sandbox(&server);
     sandbox.write("sub/a", "");
-    let disk = FullDisk::at(sandbox.root().join("full"));
+    let (disk, other) = (FullDisk::at(sandbox.root().join("full")), sandbox.root().join("other"));
+    std::fs::create_dir(&other).unwrap();
     sandbox.set("CLAUDE_CODE_TMPDIR", disk.dir.as_os_str());
-    sandbox.unset("TMPDIR");
+    sandbox.set("TMPDIR", other.as_os_str());
     let done = print(&sandbox, "go", &ALL).run();
     assert!(done.stderr.contains("CLAUDE_CODE_TMPDIR") && done.stderr.lines().count() == 1, "{}", done.stderr);
     let shown = result(&server, 2);
