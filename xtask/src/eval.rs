@@ -47,6 +47,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     match options.job {
         Job::Budgets => budgets::check(root, &binary, options.against.as_deref()),
         Job::Slips => slip_list::print(&binary),
+        Job::Gate => gate(root, &binary),
         Job::Tasks | Job::Texts => tasks(root, &binary, &options),
     }
 }

@@ -19,6 +19,7 @@ Runs the tasks of eval/tasks and prints one table of tasks and one of slips.
   --url URL, --key-variable NAME, --model ID, --record FOLDER   live: endpoint, the variable that holds the key, model, cassettes
   --cassettes FOLDER  replay: the recorded conversations (default eval/cassettes)
   --budgets           prints the table of budgets from captured requests; fails above one that is not known to be over
+  --gate              the short form of the test command: every task once, compared with the recorded figures
   --texts             lists the sentences that a model may be sent, with their bytes
   --slips             runs the 40 slips of the first measurement and says how each is answered";
 
@@ -36,6 +37,7 @@ pub(super) enum Job {
     Budgets,
     Texts,
     Slips,
+    Gate,
 }
 
 #[derive(Clone, Debug)]
@@ -93,6 +95,7 @@ impl Options {
             "--budgets" => self.job = Job::Budgets,
             "--texts" => self.job = Job::Texts,
             "--slips" => self.job = Job::Slips,
+            "--gate" => self.job = Job::Gate,
             "--verbose" => self.verbose = true,
             "--keep" => self.keep = true,
             "--backend" => {

@@ -158,7 +158,8 @@ fn after_listing(attempt: &Attempt, look: &PlannedCall, text: &str) -> Move {
     let name = base_name(look.text("pattern"));
     // After a look for all files of a kind, the believed name decides.
     let wanted = if name.starts_with('*') { base_name(&attempt.believed_path) } else { name };
-    let found = mentioned(text).into_iter().find(|path| base_name(path) == wanted);
+    // Each line of a listing is a path, also a bare name without an ending.
+    let found = text.lines().map(str::trim).find(|path| base_name(path) == wanted).map(str::to_owned);
     match found.or_else(|| suggested(text, wanted, "")) {
         Some(path) => Move::Send(with(&attempt.call, field, &path)),
         None if attempt.looks < 2 => {
