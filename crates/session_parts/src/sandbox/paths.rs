@@ -108,12 +108,12 @@ fn sandbox_path(path: &Path, text: &str) -> SandboxPath {
 /// The rules for the next command.
 pub(super) fn file_rules(lists: &SandboxLists, roots: &SandboxRoots, temp: &Path) -> SandboxFileRules {
     let mut out = SandboxFileRules { rules: Vec::new(), never: Vec::new(), complete: true, warning: None };
-    let literal = |spots: &[SandboxPath], effect: RuleEffect| -> Vec<SandboxRule> {
-        let path = |spot: &SandboxPath| match spot {
+    let literal = |paths: &[SandboxPath], effect: RuleEffect| -> Vec<SandboxRule> {
+        let path = |listed: &SandboxPath| match listed {
             SandboxPath::Path(path) => Some(SandboxRule::new(effect, path)),
             SandboxPath::Glob { .. } => None,
         };
-        spots.iter().filter_map(path).collect()
+        paths.iter().filter_map(path).collect()
     };
     out.rules.extend(roots.roots.iter().map(|root| SandboxRule::new(RuleEffect::AllowWrite, root)));
     out.rules.push(SandboxRule::new(RuleEffect::AllowWrite, temp));
@@ -130,15 +130,15 @@ pub(super) fn file_rules(lists: &SandboxLists, roots: &SandboxRoots, temp: &Path
 }
 
 fn is_read_allowed(lists: &SandboxLists, path: &Path) -> bool {
-    lists.allow_read.iter().any(|spot| matches!(spot, SandboxPath::Path(open) if path.starts_with(open)))
+    lists.allow_read.iter().any(|listed| matches!(listed, SandboxPath::Path(open) if path.starts_with(open)))
 }
 
 /// Expands denials with wildcards, and finds credential files in the directories that the command may write.
 fn expand_globs(lists: &SandboxLists, roots: &SandboxRoots, out: &mut SandboxFileRules) {
     let mut walks: BTreeMap<(PathBuf, bool), Vec<String>> = BTreeMap::new();
-    for (spots, reading) in [(&lists.deny_read, true), (&lists.deny_write, false)] {
-        for spot in spots {
-            if let SandboxPath::Glob { base, pattern, .. } = spot {
+    for (paths, reading) in [(&lists.deny_read, true), (&lists.deny_write, false)] {
+        for listed in paths {
+            if let SandboxPath::Glob { base, pattern, .. } = listed {
                 walks.entry((base.clone(), reading)).or_default().push(pattern.clone());
             }
         }
