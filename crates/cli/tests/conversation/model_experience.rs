@@ -118,7 +118,8 @@ fn calls_that_nearly_fit_are_run_and_said() {
     );
     assert!(result(&server, 4).contains("`file_path` is missing. Sent: lines. Required: file_path. Example: {"));
     let hooked = seen(&sandbox);
-    assert_eq!((&hooked[0]["tool_name"], &hooked[0]["tool_input"]["file_path"]), (&json!("Read"), &json!("main.go")));
+    assert_eq!(hooked[0]["tool_name"], "Read");
+    assert!(hooked[0]["tool_input"]["file_path"].as_str().unwrap().ends_with("main.go"), "{}", hooked[0]);
     assert_eq!(hooked[1]["tool_input"]["command"], r"echo 'it'\''s here'");
 }
 

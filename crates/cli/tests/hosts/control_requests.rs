@@ -90,22 +90,22 @@ fn a_repository_root_is_registered() {
 fn another_name_for_a_tool_leads_to_it_once() {
     for (denied, expected) in [(false, "ran"), (true, "")] {
         let server = ModelServer::script([
-            ScriptedReply::tool("shell", json!({"command": "echo ran"})),
+            ScriptedReply::tool("launcher", json!({"command": "echo ran"})),
             ScriptedReply::tool("twice", json!({"command": "echo ran"})),
             ScriptedReply::text("done"),
         ]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let flags = if denied { ["--disallowedTools", "Bash(echo:*)"] } else { ["--allowedTools", "Bash"] };
         let mut running = host(&sandbox, &flags).spawn();
-        let aliases = json!({"shell": "Bash", "twice": "shell"});
+        let aliases = json!({"launcher": "Bash", "twice": "launcher"});
         ask(&mut running, json!({"subtype": "initialize", "toolAliases": aliases}));
         running.send_user("go");
         running.wait_for("result");
         let results = server.request(2).tool_results();
         assert_eq!(results[0]["is_error"] == true, denied, "{results:?}");
         assert!(results[0]["content"].as_str().unwrap().contains(expected), "{results:?}");
-        assert!(results[1]["content"].as_str().unwrap().contains("No such tool available: shell"), "{results:?}");
-        assert_eq!(server.request(1).tool_uses()[0]["name"], "shell");
+        assert!(results[1]["content"].as_str().unwrap().contains("No such tool available: launcher"), "{results:?}");
+        assert_eq!(server.request(1).tool_uses()[0]["name"], "launcher");
         end(running);
     }
 }
