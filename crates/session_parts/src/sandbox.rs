@@ -198,6 +198,7 @@ impl SessionSandbox {
         let profile = SandboxProfile {
             files: if free { FileConfinement::Free } else { FileConfinement::Confined(confined.rules) },
             removed_if_made: if free { Vec::new() } else { confined.never },
+            own_data: self.roots.own_data(),
             unix_sockets: match self.settings.network.allow_all_unix_sockets {
                 Some(true) => UnixSockets::Allowed,
                 Some(false) | None => UnixSockets::Blocked,

@@ -44,6 +44,9 @@ pub struct SandboxProfile {
     pub files: FileConfinement,
     /// Paths that are removed after the command if it created them, because their creation cannot be prevented.
     pub removed_if_made: Vec<PathBuf>,
+    /// What gimlet itself writes while commands run, such as transcripts. It is never restored after a command, so no
+    /// backend may grant a command access to it, whatever else has to stay closed for that.
+    pub own_data: Vec<PathBuf>,
     pub unix_sockets: UnixSockets,
     /// A directory of ours that no command can write to.
     pub private: PathBuf,
@@ -163,6 +166,8 @@ fn landlock_gaps(abi: u32) -> Vec<&'static str> {
     let mut gaps = vec![
         "protected and denied paths inside a writable directory: changes to protected ones are undone after the command, \
          denied ones stay open",
+        "a writable directory that holds gimlet's own data (the configuration folder): what is there may be changed, but no \
+         new entries can be made beside that data",
         "hosts cannot be allowed one by one: there is no network at all, not even between commands on this machine",
         "modes, owners, times and attributes of files outside: Landlock does not judge changes to them",
         "names of hidden files can be listed",

@@ -575,6 +575,33 @@ fn sandboxed_commands_need_no_leave_and_report_what_was_blocked() {
 }
 
 #[test]
+fn what_gimlet_and_others_write_meanwhile_is_never_put_back() {
+    // The configuration folder lies in a writable directory, and changes while the command runs.
+    for backend in BACKENDS {
+        let server = bash(&[json!({
+            "command": "touch started; (echo x > ~/.claude/projects/mine || echo refused) 2>/dev/null; until [ -e go ]; do sleep 0.01; done"
+        })]);
+        let mut sandbox = Sandbox::with_server(EXE, &server);
+        if !enabled(&mut sandbox, backend, "") {
+            continue;
+        }
+        let home = sandbox.home().to_path_buf();
+        let running = sandbox.gimlet(&["-p", "go", "--add-dir", &home.display().to_string()]).spawn();
+        testkit::wait_for(&sandbox.project().join("started"));
+        let other = sandbox.write_config("projects/other/session.jsonl", "line\n");
+        sandbox.write("go", "");
+        running.finish().expect_clean();
+        assert!(result(&server, 1).contains("refused"), "{backend}: {}", result(&server, 1));
+        assert!(!sandbox.config_dir().join("projects/mine").exists(), "{backend}");
+        assert_eq!(std::fs::read_to_string(other).unwrap(), "line\n", "{backend}");
+        let own = sandbox.transcript_paths().into_iter().find(|path| !path.ends_with("other/session.jsonl")).unwrap();
+        let lines = std::fs::read_to_string(own).unwrap();
+        assert!(lines.contains("toolUseResult") && lines.contains("done"), "{backend}: {lines}");
+        assert!(!result(&server, 1).contains("put back"), "{backend}: {}", result(&server, 1));
+    }
+}
+
+#[test]
 fn commands_in_skills_run_inside() {
     for backend in BACKENDS {
         // Typed, then loaded by the model.

@@ -50,6 +50,11 @@ impl SandboxRoots {
         }
     }
 
+    /// What gimlet itself writes while commands run.
+    pub(super) fn own_data(&self) -> Vec<PathBuf> {
+        self.config_home.iter().chain(&self.state_file).cloned().collect()
+    }
+
     /// Resolves a path of the `sandbox` settings: `/x` is absolute, `x` is relative to the root of the settings file.
     pub(super) fn resolve_setting(&self, text: &str, root: &Path) -> Option<SandboxPath> {
         let body = if text.starts_with("//") { &text[1..] } else { text };
@@ -221,8 +226,8 @@ fn protect(roots: &SandboxRoots, out: &mut SandboxFileRules) {
             }
         }
     }
-    for own in roots.config_home.iter().chain(&roots.state_file) {
-        protect_path(out, own);
+    for own in roots.own_data() {
+        protect_path(out, &own);
     }
 }
 

@@ -4,7 +4,7 @@
 //! granted for writing, even where files are not confined: only their neighbours are.
 
 use super::plan::{self, MountState};
-use super::{FileConfinement, KERNEL_PATHS, RuleEffect, SandboxRule};
+use super::{FileConfinement, KERNEL_PATHS, RuleEffect, SandboxProfile, SandboxRule};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -56,10 +56,10 @@ pub(crate) fn version() -> Option<u32> {
 }
 
 /// Builds a rule set that is ready to be applied.
-pub(crate) fn ruleset(files: &FileConfinement, abi: u32) -> io::Result<OwnedFd> {
-    let (handled, grants) = match files {
-        FileConfinement::Confined(rules) => (handled(abi), grants(rules)),
-        FileConfinement::Free => (handled(abi) & CHANGING, writable(Path::new("/"), CHANGING)),
+pub(crate) fn ruleset(profile: &SandboxProfile, abi: u32) -> io::Result<OwnedFd> {
+    let (handled, grants) = match &profile.files {
+        FileConfinement::Confined(rules) => (handled(abi), grants(rules, &profile.own_data)),
+        FileConfinement::Free => (handled(abi) & CHANGING, writable(Path::new("/"), &[], CHANGING)),
     };
     let attributes = RulesetAttributes { files: handled, network: 0, scoped: if abi >= 6 { SCOPES } else { 0 } };
     let size: libc::c_long = match abi {
@@ -95,7 +95,7 @@ fn handled(abi: u32) -> u64 {
     all
 }
 
-fn grants(rules: &[SandboxRule]) -> Vec<(PathBuf, u64)> {
+fn grants(rules: &[SandboxRule], own_data: &[PathBuf]) -> Vec<(PathBuf, u64)> {
     // Listing names is allowed everywhere: this right cannot be denied for a part of a directory either.
     let mut out = vec![(PathBuf::from("/"), READ_DIR)];
     let hidden: Vec<&Path> = rules
@@ -110,21 +110,22 @@ fn grants(rules: &[SandboxRule]) -> Vec<(PathBuf, u64)> {
     }
     let written = rules.iter().filter(|rule| rule.effect == RuleEffect::AllowWrite);
     for rule in written.filter(|rule| plan::state(rules, &rule.path) == MountState::Writable) {
-        out.extend(writable(&rule.path, !MAKE_DEVICES));
+        out.extend(writable(&rule.path, own_data, !MAKE_DEVICES));
     }
     out.extend(DEVICES.iter().map(|path| (PathBuf::from(path), READING | WRITE_FILE | TRUNCATE | IOCTL_DEV)));
     out.push((PathBuf::from("/dev/shm"), !MAKE_DEVICES));
     out
 }
 
-/// Grants `access` to `path` and everything below it, except the file systems of the kernel.
-fn writable(path: &Path, access: u64) -> Vec<(PathBuf, u64)> {
-    let kernel = KERNEL_PATHS.map(Path::new);
-    if kernel.iter().any(|kernel| path.starts_with(kernel)) {
+/// Grants `access` to `path` and everything below it, except the file systems of the kernel and `closed`. Directories
+/// above a closed path are not granted themselves: no new entries can be made in them.
+fn writable(path: &Path, closed: &[PathBuf], access: u64) -> Vec<(PathBuf, u64)> {
+    let closed: Vec<&Path> = KERNEL_PATHS.iter().map(Path::new).chain(closed.iter().map(PathBuf::as_path)).collect();
+    if closed.iter().any(|closed| path.starts_with(closed)) {
         return Vec::new();
     }
     let mut out = Vec::new();
-    open_around(path, &kernel, access, &mut out);
+    open_around(path, &closed, access, &mut out);
     out
 }
 

@@ -35,8 +35,12 @@ pub(crate) fn state(rules: &[SandboxRule], path: &Path) -> MountState {
         return MountState::Hidden;
     }
     let protected = rules.iter().any(|rule| rule.effect == RuleEffect::Protect && path.starts_with(&rule.path));
-    let allowed = nearest(rules, path, RuleEffect::DenyWrite, RuleEffect::AllowWrite) == Some(RuleEffect::AllowWrite);
-    if allowed && !protected { MountState::Writable } else { MountState::ReadOnly }
+    if in_writable_place(rules, path) && !protected { MountState::Writable } else { MountState::ReadOnly }
+}
+
+/// True where a command may write unless a path is protected.
+pub(crate) fn in_writable_place(rules: &[SandboxRule], path: &Path) -> bool {
+    nearest(rules, path, RuleEffect::DenyWrite, RuleEffect::AllowWrite) == Some(RuleEffect::AllowWrite)
 }
 
 fn nearest(rules: &[SandboxRule], path: &Path, deny: RuleEffect, allow: RuleEffect) -> Option<RuleEffect> {

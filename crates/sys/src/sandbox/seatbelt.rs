@@ -98,6 +98,7 @@ mod tests {
         let profile = SandboxProfile {
             files: FileConfinement::Confined(rules),
             removed_if_made: vec!["/w/.git/commondir".into()],
+            own_data: Vec::new(),
             unix_sockets: UnixSockets::Blocked,
             private: "/p".into(),
         };

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 use super::bwrap::{self, BwrapSession};
 #[cfg(target_os = "linux")]
-use super::plan::{MountPlan, plan};
+use super::plan::{MountPlan, in_writable_place, plan};
 #[cfg(target_os = "linux")]
 use super::seccomp::{self, InternetAccess};
 #[cfg(target_os = "linux")]
@@ -126,12 +126,15 @@ fn in_bwrap(
 
 #[cfg(target_os = "linux")]
 fn in_landlock(abi: u32, profile: &SandboxProfile, spec: SpawnSpec) -> io::Result<SandboxedChild> {
-    let ruleset = landlock::ruleset(&profile.files, abi)?;
+    let ruleset = landlock::ruleset(profile, abi)?;
     let filter = filter(InternetAccess::Blocked, profile.unix_sockets);
     let plan = planned(profile);
-    let protected = profile.rules().iter().filter(|rule| rule.effect == RuleEffect::Protect);
-    let kept: Vec<PathBuf> = protected.map(|rule| rule.path.clone()).filter(|path| path.exists()).collect();
-    let absent = plan.absent.into_iter().chain(profile.removed_if_made.iter().cloned()).collect();
+    let own = |path: &Path| profile.own_data.iter().any(|own| path.starts_with(own));
+    let protected = profile.rules().iter().filter(|rule| rule.effect == RuleEffect::Protect && !own(&rule.path));
+    let restorable = protected.filter(|rule| in_writable_place(profile.rules(), &rule.path) && rule.path.exists());
+    let kept: Vec<PathBuf> = restorable.map(|rule| rule.path.clone()).collect();
+    let never = profile.removed_if_made.iter().cloned();
+    let absent = plan.absent.into_iter().chain(never).filter(|path| !own(path)).collect();
     let sweep = SandboxSweep::new(&profile.private, absent, &kept, StandIns::default());
     let restrict = move || {
         landlock::drop_capabilities()?;
