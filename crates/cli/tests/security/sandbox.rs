@@ -587,7 +587,8 @@ fn what_gimlet_and_others_write_meanwhile_is_never_put_back() {
         }
         let home = sandbox.home().to_path_buf();
         let running = sandbox.gimlet(&["-p", "go", "--add-dir", &home.display().to_string()]).spawn();
-        testkit::wait_for(&sandbox.project().join("started"));
+        let started = sandbox.project().join("started");
+        testkit::wait_until("the command to start", || started.exists());
         let other = sandbox.write_config("projects/other/session.jsonl", "line\n");
         sandbox.write("go", "");
         running.finish().expect_clean();
