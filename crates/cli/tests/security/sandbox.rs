@@ -585,8 +585,8 @@ fn what_gimlet_and_others_write_meanwhile_is_never_put_back() {
         if !enabled(&mut sandbox, backend, "") {
             continue;
         }
-        let home = sandbox.home().to_path_buf();
-        let running = sandbox.gimlet(&["-p", "go", "--add-dir", &home.display().to_string()]).spawn();
+        let home = sandbox.home().display().to_string();
+        let running = sandbox.gimlet(&["-p", "go", "--add-dir", &home]).spawn();
         let started = sandbox.project().join("started");
         testkit::wait_until("the command to start", || started.exists());
         let other = sandbox.write_config("projects/other/session.jsonl", "line\n");
