@@ -4,6 +4,7 @@
 
 mod apply;
 pub(crate) mod change;
+mod elsewhere;
 mod explain;
 mod lookalikes;
 mod nearest;
@@ -139,7 +140,7 @@ impl FileChange for EditCall {
 
     fn check(&self, cx: &CallContext, path: &Path) -> Result<(), ToolOutcome> {
         match self.find(cx, path)? {
-            Some(opened) => self.applied(path, &opened).map(drop),
+            Some(opened) => self.applied(cx, path, &opened).map(drop),
             None => Ok(()),
         }
     }
@@ -215,10 +216,13 @@ impl EditCall {
         Ok(self.outcome(cx, path, text, EditedFile { text: "", patch, freshness: FileFreshness::Unseen }))
     }
 
-    fn applied(&self, path: &Path, opened: &EditableFile) -> Result<AppliedEdit, ToolOutcome> {
-        let done = self.replacement.apply(&opened.text, path).map_err(|why| match opened.freshness {
-            FileFreshness::Stale => ToolOutcome::invalid(format!("{why}\n{}", change::STALE_MESSAGE)),
-            FileFreshness::Unseen | FileFreshness::Current(_) => ToolOutcome::invalid(why),
+    fn applied(&self, cx: &CallContext, path: &Path, opened: &EditableFile) -> Result<AppliedEdit, ToolOutcome> {
+        let done = self.replacement.apply(&opened.text, path).map_err(|why| {
+            let why = elsewhere::explain(cx, path, &opened.text, &self.replacement).unwrap_or(why);
+            match opened.freshness {
+                FileFreshness::Stale => ToolOutcome::invalid(format!("{why}\n{}", change::STALE_MESSAGE)),
+                FileFreshness::Unseen | FileFreshness::Current(_) => ToolOutcome::invalid(why),
+            }
         })?;
         let certain = done.matched == MatchKind::Exactly && done.places.len() == 1;
         if opened.freshness == FileFreshness::Stale && !certain {
@@ -228,7 +232,7 @@ impl EditCall {
     }
 
     fn change(&self, cx: &CallContext, path: &Path, opened: &EditableFile) -> Result<ToolOutcome, ToolOutcome> {
-        let done = self.applied(path, opened)?;
+        let done = self.applied(cx, path, opened)?;
         let patch = opened.save(cx, path, &done.text)?;
         let mut text = match done.places.as_slice() {
             [_] => format!("The file {} has been updated.", path.display()),

@@ -252,3 +252,7 @@ fn difference(ran: &Processes) -> Option<String> {
     all.retain(|text| text.contains("exchange"));
     all.into_iter().next()
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

