@@ -126,8 +126,30 @@ impl<'a> Lines<'a> {
     }
 }
 
+/// The place that was found; where whole lines elsewhere are `wanted` as well but for newlines around it, all of these:
+/// none of them is chosen.
+fn unless_several(
+    found: Vec<Place>,
+    lines: &Lines<'_>,
+    wanted: &str,
+    is_equal: impl Fn(&str, &str) -> bool,
+) -> Vec<Place> {
+    let wanted: Vec<&str> = wanted.trim_matches('\n').split('\n').collect();
+    if found.len() != 1 {
+        return found;
+    }
+    let fits = |at: &usize| lines.text[*at..].iter().zip(&wanted).all(|(file, wanted)| is_equal(file, wanted));
+    let place = |at: usize| {
+        let last = at + wanted.len() - 1;
+        Place { range: lines.starts[at]..lines.starts[last] + lines.text[last].len(), change: None }
+    };
+    let all: Vec<Place> = lines.windows(wanted.len()).filter(fits).map(place).collect();
+    if all.len() > 1 { all } else { found }
+}
+
 /// The lines of `new` for the file: those that `old` has too as they are in the file (`found`, line by line that of
-/// `old`), the others converted. `None` when one of them cannot be converted.
+/// `old`), the others converted, and so is a blank last line that stood before other lines: what follows it may be the
+/// rest of a line, which must not get its white space. `None` when a line cannot be converted.
 fn keep_file_lines(
     found: &[&str],
     old: &[&str],
@@ -137,7 +159,13 @@ fn keep_file_lines(
     let mut out: Vec<String> = Vec::with_capacity(new.len());
     for op in compare(old, new, None) {
         match op.tag() {
-            DiffTag::Equal => out.extend(found[op.old_range()].iter().map(|line| (*line).to_owned())),
+            DiffTag::Equal => {
+                for (old_at, new_at) in op.old_range().zip(op.new_range()) {
+                    let is_moved_end =
+                        new_at + 1 == new.len() && old_at + 1 < old.len() && new[new_at].trim().is_empty();
+                    out.push(if is_moved_end { convert(new[new_at])? } else { found[old_at].to_owned() });
+                }
+            }
             DiffTag::Insert | DiffTag::Replace => {
                 for line in &new[op.new_range()] {
                     out.push(convert(line)?);

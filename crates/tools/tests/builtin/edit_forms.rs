@@ -210,11 +210,11 @@ impl Sample {
         wished
     }
 
-    fn old(&self) -> String {
+    fn sent_old(&self) -> String {
         self.slipped(&self.lines[self.region()].join("\n"))
     }
 
-    fn new(&self) -> String {
+    fn sent_new(&self) -> String {
         let wished = self.wished().join("\n");
         if self.is_consistent { self.slipped(&wished) } else { wished }
     }
@@ -248,28 +248,33 @@ fn without_number(line: &str) -> &str {
 
 /// The text with everything taken away that one of the differences lets differ.
 fn loose(text: &str, difference: usize) -> String {
-    let each = |change: &dyn Fn(&str) -> String| text.split('\n').map(change).collect::<Vec<_>>().join("\n");
     match difference {
-        0 => each(&|line| without_number(line).to_owned()),
-        1 => each(&|line| line.trim_end().to_owned()).trim_end_matches('\n').to_owned(),
+        0 => text.split('\n').map(without_number).collect::<Vec<_>>().join("\n"),
         2 => plain(text),
         3 => unescaped(text),
-        _ => each(&|line| line.trim_start().to_owned()).trim_matches('\n').to_owned(),
+        _ => loose_lines(text, difference).trim_matches('\n').to_owned(),
     }
 }
 
-/// How many runs of whole lines of the file are `old` but for this difference.
-fn whole_line_places(text: &str, old: &str, difference: usize) -> usize {
-    let lines: Vec<&str> = text.split('\n').collect();
-    let sent = if difference == 3 { unescaped(old) } else { old.to_owned() };
-    let count = sent.trim_matches('\n').split('\n').count();
-    let wanted = loose(if difference == 3 { old } else { sent.trim_matches('\n') }, difference);
-    // The file's own text is not numbered and spells nothing out.
-    let own = |window: &[&str]| match difference {
-        0 | 3 => window.join("\n"),
-        other => loose(&window.join("\n"), other),
-    };
-    lines.windows(count.min(lines.len())).filter(|window| own(window) == wanted).count()
+/// Without white space at line ends, or at their beginnings.
+fn loose_lines(text: &str, difference: usize) -> String {
+    let trimmed = |line| if difference == 1 { str::trim_end(line) } else { str::trim_start(line) };
+    text.split('\n').map(trimmed).collect::<Vec<_>>().join("\n")
+}
+
+/// How many places of the file are `old` but for this difference.
+fn alike(text: &str, old: &str, difference: usize) -> usize {
+    match difference {
+        0 | 3 => places_of(text, &loose(old, difference)),
+        2 => places_of(&plain(text), &plain(old)),
+        // Whole lines.
+        _ => {
+            let lines: Vec<&str> = text.split('\n').collect();
+            let wanted = loose_lines(old.trim_matches('\n'), difference);
+            let count = wanted.split('\n').count().min(lines.len());
+            lines.windows(count).filter(|window| loose_lines(&window.join("\n"), difference) == wanted).count()
+        }
+    }
 }
 
 fn places_of(text: &str, part: &str) -> usize {
@@ -296,7 +301,7 @@ async fn edit(bench: &Bench, input: &Value) -> (Value, String, ToolOutcome) {
 /// Checks one sample; returns what came of it.
 async fn judge(sample: &Sample) -> Result<&'static str, TestCaseError> {
     let bench = Bench::new();
-    let (before, old, new) = (sample.bytes(), sample.old(), sample.new());
+    let (before, old, new) = (sample.bytes(), sample.sent_old(), sample.sent_new());
     let path = bench.file("file.txt", &before);
     if sample.is_stale {
         bench.file("file.txt", format!("{before}\nother"));
@@ -342,7 +347,7 @@ async fn judge(sample: &Sample) -> Result<&'static str, TestCaseError> {
     prop_assert!(old.chars().filter(|c| !c.is_whitespace()).count() >= SHORTEST);
     prop_assert_eq!(places_of(&text, &old_lf), 0);
     let difference = DIFFERENCES.iter().position(|words| note.contains(words)).unwrap();
-    prop_assert!(whole_line_places(&text, &old_lf, difference) <= 1, "a choice between places: {}", note);
+    prop_assert!(alike(&text, &old_lf, difference) <= 1, "a choice between places: {}", note);
 
     // Lines are not joined that the texts as they were sent would not join.
     let (ends_line, begins_line) = (there.ends_with('\n'), put.ends_with('\n') || put.is_empty());

@@ -1,6 +1,6 @@
 //! Equal line by line but for leading white space, which differs by one rule in the whole text.
 
-use super::{Lines, Place, TextDifference, keep_file_lines};
+use super::{Lines, Place, TextDifference, keep_file_lines, unless_several};
 use crate::edit::explain::count_blanks;
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub(super) fn places(text: &str, old: &str, new: &str) -> Vec<Place> {
     let wanted: Vec<&str> = old.split('\n').collect();
     let new: Vec<&str> = new.split('\n').collect();
     let fitting = lines.windows(wanted.len()).filter_map(|at| fit(&lines, at, &wanted));
-    fitting
+    let found = fitting
         .map(|(range, found)| {
             let rule = IndentRule::between(&wanted, &found).filter(|_| !joins_next_line);
             let change = rule.and_then(|rule| {
@@ -34,7 +34,8 @@ pub(super) fn places(text: &str, old: &str, new: &str) -> Vec<Place> {
             });
             Place { range, change }
         })
-        .collect()
+        .collect();
+    unless_several(found, &lines, old, |file, wanted| file.trim_start() == wanted.trim_start())
 }
 
 /// Both texts without the newlines they begin with; `None` when they begin with different ones.

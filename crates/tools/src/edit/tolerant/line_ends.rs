@@ -1,22 +1,25 @@
 //! Equal but for white space at line ends, or for one final newline more than the file has.
 
-use super::{Lines, Place, TextDifference, keep_file_lines};
+use super::{Lines, Place, TextDifference, keep_file_lines, unless_several};
 use std::ops::Range;
 
 pub(super) fn places(text: &str, old: &str, new: &str) -> Vec<Place> {
     let lines = Lines::of(text);
     let found = trimmed_places(&lines, old, new);
-    if !found.is_empty() {
-        return found;
-    }
-    let Some(shorter) = old.strip_suffix('\n') else { return found };
-    // The newline that is not there is left out of both texts. A new text that ends with fewer newlines than the old one
-    // keeps its own: they are what is wanted after it.
+    let found = if found.is_empty() { without_newline(&lines, text, old, new) } else { found };
+    unless_several(found, &lines, old, |file, wanted| file.trim_end() == wanted.trim_end())
+}
+
+/// The places of `old` without its last newline, which the file does not have.
+fn without_newline(lines: &Lines<'_>, text: &str, old: &str, new: &str) -> Vec<Place> {
+    let Some(old_rest) = old.strip_suffix('\n') else { return Vec::new() };
+    // The newline is left out of both texts. A new text that ends with fewer newlines than the old one keeps its own:
+    // they are what is wanted after it.
     let newlines = |text: &str| text.len() - text.trim_end_matches('\n').len();
     let new = new.strip_suffix('\n').filter(|_| newlines(new) >= newlines(old)).unwrap_or(new);
     // Without a newline the replacement would join the next line, unless there is none.
-    let joins = shorter.ends_with('\n') && !new.is_empty() && !new.ends_with('\n');
-    let fitting = trimmed_places(&lines, shorter, new).into_iter();
+    let joins = old_rest.ends_with('\n') && !new.is_empty() && !new.ends_with('\n');
+    let fitting = trimmed_places(lines, old_rest, new).into_iter();
     fitting.filter(|place| !joins || place.range.end == text.len()).collect()
 }
 
