@@ -92,6 +92,9 @@ fn choose(text: &str, mut places: Vec<Place>) -> TolerantSearch {
     }
     match places.pop() {
         Some(Place { range, change: Some((replacement, difference)) }) if text[range.clone()] != replacement => {
+            if joins_lines(text, &range, &replacement) {
+                return TolerantSearch::Nothing;
+            }
             // The text that is there must say by itself which place is meant.
             match overlapping(text, &text[range.clone()]) {
                 all if all.len() > 1 => TolerantSearch::Several(all),
@@ -100,6 +103,16 @@ fn choose(text: &str, mut places: Vec<Place>) -> TolerantSearch {
         }
         _ => TolerantSearch::Nothing,
     }
+}
+
+/// Whether the line that follows would become a part of the replacement's last line, which nobody asks for knowingly.
+fn joins_lines(text: &str, range: &Range<usize>, replacement: &str) -> bool {
+    let rest = &text[range.end..];
+    text[range.clone()].ends_with('\n')
+        && !replacement.is_empty()
+        && !replacement.ends_with('\n')
+        && !rest.is_empty()
+        && !rest.starts_with('\n')
 }
 
 /// The lines of `text` without their line ends, with the offset of each. Text that ends with a newline has an empty

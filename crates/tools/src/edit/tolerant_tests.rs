@@ -150,7 +150,7 @@ fn white_space_of_a_blank_line_is_not_put_before_another_line() {
 #[test]
 fn a_place_at_the_end_of_the_file_without_a_newline_counts() {
     // [MX-2]
-    let several = |text: &str, old: &str| matches!(search(text, old, "other"), TolerantSearch::Several(places) if places.len() == 2);
+    let several = |text: &str, old: &str| matches!(search(text, old, "other\n"), TolerantSearch::Several(places) if places.len() == 2);
     assert!(several("first = 1;\nsecond = 2;\nx\nfirst = 1;\nsecond = 2;", "first = 1;\nsecond = 2;\n\n"));
     assert!(several("first = 1;\nsecond = 2;\nx\nfirst = 1;\nsecond = 2;", "first = 1;  \nsecond = 2;\n"));
     assert!(several("\tfirst = 1;\n\tsecond = 2;\nx\n\tfirst = 1;\n\tsecond = 2;", "first = 1;\nsecond = 2;\n"));

@@ -19,15 +19,13 @@ pub(in crate::edit) enum IndentRule {
 
 pub(super) fn places(text: &str, old: &str, new: &str) -> Vec<Place> {
     let Some((old, new)) = without_leading_newlines(old, new) else { return Vec::new() };
-    // Whole lines are replaced: without its newline the replacement would join the next line.
-    let joins_next_line = old.ends_with('\n') && !new.is_empty() && !new.ends_with('\n');
     let lines = Lines::of(text);
     let wanted: Vec<&str> = old.split('\n').collect();
     let new: Vec<&str> = new.split('\n').collect();
     let fitting = lines.windows(wanted.len()).filter_map(|at| fit(&lines, at, &wanted));
     let found = fitting
         .map(|(range, found)| {
-            let rule = IndentRule::between(&wanted, &found).filter(|_| !joins_next_line);
+            let rule = IndentRule::between(&wanted, &found);
             let change = rule.and_then(|rule| {
                 let text = keep_file_lines(&found, &wanted, &new, |line| rule.apply(line))?;
                 Some((text, TextDifference::Indentation(rule)))

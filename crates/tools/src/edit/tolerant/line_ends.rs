@@ -6,21 +6,18 @@ use std::ops::Range;
 pub(super) fn places(text: &str, old: &str, new: &str) -> Vec<Place> {
     let lines = Lines::of(text);
     let found = trimmed_places(&lines, old, new);
-    let found = if found.is_empty() { without_newline(&lines, text, old, new) } else { found };
+    let found = if found.is_empty() { without_newline(&lines, old, new) } else { found };
     unless_several(found, &lines, old, |file, wanted| file.trim_end() == wanted.trim_end())
 }
 
 /// The places of `old` without its last newline, which the file does not have.
-fn without_newline(lines: &Lines<'_>, text: &str, old: &str, new: &str) -> Vec<Place> {
+fn without_newline(lines: &Lines<'_>, old: &str, new: &str) -> Vec<Place> {
     let Some(old_rest) = old.strip_suffix('\n') else { return Vec::new() };
     // The newline is left out of both texts. A new text that ends with fewer newlines than the old one keeps its own:
     // they are what is wanted after it.
     let newlines = |text: &str| text.len() - text.trim_end_matches('\n').len();
     let new = new.strip_suffix('\n').filter(|_| newlines(new) >= newlines(old)).unwrap_or(new);
-    // Without a newline the replacement would join the next line, unless there is none.
-    let joins = old_rest.ends_with('\n') && !new.is_empty() && !new.ends_with('\n');
-    let fitting = trimmed_places(lines, old_rest, new).into_iter();
-    fitting.filter(|place| !joins || place.range.end == text.len()).collect()
+    trimmed_places(lines, old_rest, new)
 }
 
 fn trimmed_places(lines: &Lines<'_>, old: &str, new: &str) -> Vec<Place> {
