@@ -32,7 +32,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "Usage: cargo xtask <task>
 
-  test                  format, edges, lints, all Rust tests, the short evaluation, documentation, then the clients of others and a real model
+  test                  format, edges, lints, all Rust tests, the short evaluation, documentation, the walks of CONTRIBUTING.md, then the clients of others and a real model
     --no-clients        without the clients and the real model
     --changed           only the crates that the uncommitted change touches, and those that depend on them
     --only TEXT         only the Rust tests whose full name contains TEXT
