@@ -78,7 +78,11 @@ fn pages() -> Vec<String> {
     for folder in ["", "docs/"] {
         let entries = std::fs::read_dir(root().join(folder)).unwrap();
         let files = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.extend(files.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}{name}")));
+        names.extend(
+            files
+                .filter(|name| Path::new(name).extension().is_some_and(|end| end == "md"))
+                .map(|name| format!("{folder}{name}")),
+        );
     }
     names.sort();
     names
