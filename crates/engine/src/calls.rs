@@ -9,6 +9,7 @@ mod undo_capture;
 
 use crate::session::SessionIo;
 use crate::session::hooks::FinishedCall;
+use futures_util::future::BoxFuture;
 use prepare::{CallDraft, CallVerdict, PendingCall, PreparedCall};
 use serde_json::value::RawValue;
 use session_parts::permission_prompt::PermissionReply;
@@ -40,8 +41,17 @@ pub(crate) struct BatchReport {
     pub deferred: Option<ToolUse>,
 }
 
-/// Runs `uses` to their ends. Fails only when the transcript cannot be written.
-pub(crate) async fn run(
+/// Runs `uses` to their ends. Fails only when the transcript cannot be written. The future has a box without a type: the
+/// other crates that await it would contain a copy of all its code otherwise.
+pub(crate) fn run<'a>(
+    uses: Vec<ToolUse>,
+    io: &'a mut SessionIo,
+    turn: &'a CancellationToken,
+) -> BoxFuture<'a, Result<BatchReport, StoreError>> {
+    Box::pin(run_batch(uses, io, turn))
+}
+
+async fn run_batch(
     mut uses: Vec<ToolUse>,
     io: &mut SessionIo,
     turn: &CancellationToken,

@@ -180,7 +180,7 @@ pub(crate) async fn run_calls(session: &mut LiveSession, turn: &mut TurnState) {
     let phase = async {
         // The lines with the calls are in the file before any call has an effect.
         io.output.transcript.barrier().await?;
-        Box::pin(calls::run(uses, io, &token)).await
+        calls::run(uses, io, &token).await
     };
     match control.during(phase).await {
         Some(Ok(report)) => {
