@@ -1,6 +1,8 @@
 //! Which files the model has seen, and how much of them. Staleness is decided by content where possible, not by
 //! time: touching a file does not make it stale. Paths are compared with symlinks resolved.
 
+use crate::seen_content::{ContentCheck, KnownContent, MAX_KEPT_BYTES};
+pub use crate::seen_content::{ChangedFile, FileNow};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -60,41 +62,77 @@ pub struct ReadState {
     seen: Mutex<SeenFiles>,
 }
 
-/// The files that were seen, each with a sequence number of its last view.
+/// The files that were seen.
 #[derive(Debug, Default)]
 struct SeenFiles {
-    files: HashMap<PathBuf, (u64, SeenFile)>,
+    files: HashMap<PathBuf, SeenEntry>,
     sequence: u64,
+}
+
+#[derive(Debug)]
+struct SeenEntry {
+    /// The sequence number of the last view.
+    moment: u64,
+    seen: SeenFile,
+    content: KnownContent,
+}
+
+impl SeenFiles {
+    /// Keeps the content of a view for later comparison, and drops the oldest when all together are too large.
+    fn keep(&mut self, path: &Path, content: KnownContent) {
+        let Some(entry) = self.files.get_mut(path) else { return };
+        entry.content = content;
+        let mut kept: usize = self.files.values().map(|entry| entry.content.kept_bytes()).sum();
+        while kept > MAX_KEPT_BYTES {
+            let oldest = self.files.values_mut().filter(|entry| entry.content.kept_bytes() > 0);
+            let Some(entry) = oldest.min_by_key(|entry| entry.moment) else { return };
+            kept -= entry.content.kept_bytes();
+            entry.content.drop_copy();
+        }
+    }
 }
 
 impl ReadState {
     /// Records that the whole file was shown, as by Read or by `cat file`. `content` is the bytes on disk.
     pub fn record_shown(&self, path: &Path, content: &[u8]) {
-        self.record_seen(path, SeenFile { fingerprint: Fingerprint::of(content), coverage: Coverage::Whole });
+        self.record_content(path, content, Coverage::Whole);
     }
 
     /// Records that part of the file was shown, as by `head file`. `content` is all bytes on disk.
     pub fn record_part_shown(&self, path: &Path, content: &[u8]) {
-        self.record_seen(path, SeenFile { fingerprint: Fingerprint::of(content), coverage: Coverage::Range });
+        self.record_content(path, content, Coverage::Range);
+    }
+
+    fn record_content(&self, path: &Path, content: &[u8], coverage: Coverage) {
+        let key = real(path);
+        let known = KnownContent::of(&key, content);
+        self.put(key, SeenFile { fingerprint: Fingerprint::of(content), coverage }, known);
     }
 
     /// Records a view. A smaller view of the same content does not reduce the coverage.
     pub fn record_seen(&self, path: &Path, seen: SeenFile) {
         let key = real(path);
+        let known = KnownContent::read(&key, seen.fingerprint);
+        self.put(key, seen, known);
+    }
+
+    fn put(&self, key: PathBuf, seen: SeenFile, content: KnownContent) {
         let mut known = self.lock();
         known.sequence += 1;
         let moment = known.sequence;
         let coverage = match known.files.get(&key) {
-            Some((_, old)) if old.fingerprint == seen.fingerprint => old.coverage.max(seen.coverage),
+            Some(old) if old.seen.fingerprint == seen.fingerprint => old.seen.coverage.max(seen.coverage),
             _ => seen.coverage,
         };
-        known.files.insert(key, (moment, SeenFile { coverage, ..seen }));
+        let entry = SeenEntry { moment, seen: SeenFile { coverage, ..seen }, content: KnownContent::default() };
+        known.files.insert(key.clone(), entry);
+        known.keep(&key, content);
     }
 
     /// The most recently seen files, newest first, at most `most`.
     pub fn recent(&self, most: usize) -> Vec<PathBuf> {
         let known = self.lock();
-        let mut files: Vec<_> = known.files.iter().map(|(path, (moment, _))| (*moment, path)).collect();
+        let mut files: Vec<_> = known.files.iter().map(|(path, entry)| (entry.moment, path)).collect();
         files.sort_unstable_by(|a, b| b.cmp(a));
         files.into_iter().take(most).map(|(_, path)| path.clone()).collect()
     }
@@ -111,7 +149,49 @@ impl ReadState {
     }
 
     pub fn get(&self, path: &Path) -> Option<SeenFile> {
-        self.lock().files.get(&real(path)).map(|(_, seen)| *seen)
+        self.lock().files.get(&real(path)).map(|entry| entry.seen)
+    }
+
+    /// The seen files that were changed since, oldest view first. Reads from the disk; blocking. Each change is
+    /// returned until `mark_told` is called for it.
+    pub fn changed(&self, may_read: impl Fn(&Path) -> bool) -> Vec<ChangedFile> {
+        let mut known: Vec<(u64, PathBuf, SeenFile, KnownContent)> = self
+            .lock()
+            .files
+            .iter()
+            .map(|(path, entry)| (entry.moment, path.clone(), entry.seen, entry.content.clone()))
+            .collect();
+        known.sort_unstable_by_key(|(moment, ..)| *moment);
+        let mut changed = Vec::new();
+        for (_, path, seen, content) in known {
+            match content.compare(&path, seen.fingerprint) {
+                ContentCheck::Same(stat) => {
+                    if let Some(entry) = self.lock().files.get_mut(&path) {
+                        entry.content.stat = stat;
+                    }
+                }
+                ContentCheck::Changed(now) if may_read(&path) => {
+                    changed.push(ChangedFile { path, before: content.copy, now });
+                }
+                ContentCheck::Changed(_) => {}
+            }
+        }
+        changed
+    }
+
+    /// Records that the model was told about a change: with the difference the file counts as seen as it is now,
+    /// otherwise as changed until it is read again.
+    pub fn mark_told(&self, changed: &ChangedFile, shown: bool) {
+        let mut known = self.lock();
+        let Some(entry) = known.files.get_mut(&changed.path) else { return };
+        match &changed.now {
+            FileNow::Content(bytes) if shown => {
+                entry.seen.fingerprint = Fingerprint::of(bytes);
+                let content = KnownContent::of(&changed.path, bytes);
+                known.keep(&changed.path, content);
+            }
+            now => entry.content.told = Some(now.fingerprint()),
+        }
     }
 
     /// Compares the record with the current bytes and metadata.
@@ -126,8 +206,19 @@ impl ReadState {
 
     /// Records that gimlet changed the file: its coverage stays.
     pub fn record_rewrite(&self, path: &Path, content: &[u8]) {
-        if let Some((_, seen)) = self.lock().files.get_mut(&real(path)) {
-            seen.fingerprint = Fingerprint::of(content);
+        let key = real(path);
+        let mut known = self.lock();
+        let Some(entry) = known.files.get_mut(&key) else { return };
+        entry.seen.fingerprint = Fingerprint::of(content);
+        let content = KnownContent::of(&key, content);
+        known.keep(&key, content);
+    }
+
+    /// Records that gimlet changed a file that others had changed before: it stays to be read again, and this change
+    /// is not told.
+    pub fn record_own_change(&self, path: &Path, content: &[u8]) {
+        if let Some(entry) = self.lock().files.get_mut(&real(path)) {
+            entry.content.told = Some(Fingerprint::of(content));
         }
     }
 

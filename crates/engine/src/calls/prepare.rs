@@ -3,6 +3,7 @@
 
 use super::{inspect, interact};
 use crate::session::SessionIo;
+use crate::tool_facts::tool_facts;
 use crate::session::hooks::{HookRuling, RulingKind, UndecidedCall};
 use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tools::facts::ToolConfinement;
 use tools::sandbox::CommandSandbox;
-use tools::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolOutcome, Workspace};
+use tools::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolClass, ToolOutcome, Workspace};
 use tools::{masked_calls, normal_form};
 use wire::control::{CommandPart, PermissionUpdate};
 use wire::entry::RecordedDecision;
@@ -126,7 +127,13 @@ fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
 
 pub(super) fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn ToolCall>, ToolOutcome> {
     let Some(tool) = io.tooling.registry.find(&used.name) else {
-        return Err(ToolOutcome::invalid(normal_form::unknown_tool(&used.name, &io.tooling.registry)));
+        let mut text = normal_form::unknown_tool(&used.name, &io.tooling.registry);
+        // Such tools are not offered where nobody can answer.
+        let class = tool_facts(&used.name).class;
+        if class.needs_answer() && matches!(io.rules.permission_channel, PermissionChannel::Nobody) {
+            write!(text, "\n{}", nobody_advice(class, io)).ok();
+        }
+        return Err(ToolOutcome::invalid(text));
     };
     if let Some(refused) = masked_calls::refusal(&io.tooling.state.masking, &tool.spec().facts, input) {
         return Err(refused);
@@ -426,7 +433,10 @@ async fn ask_host(
 ) -> PreparedCall {
     let host = match &io.rules.permission_channel {
         PermissionChannel::Host(host) => host,
-        PermissionChannel::Nobody => return refuse(used, refusal, io).await,
+        PermissionChannel::Nobody => {
+            let advice = nobody_advice(io.tooling.facts(&used.name).class, io);
+            return refuse_with(used, refusal, Some(advice), io).await;
+        }
         PermissionChannel::Tool(tool) => {
             let reply = ask_tool(tool.clone(), used, &draft, &refusal, io);
             return PreparedCall::Asking(Box::new(PendingCall { draft, facts }), reply);
@@ -605,7 +615,44 @@ fn record_denial(used: &ToolUse, io: &mut SessionIo) {
     }
 }
 
+/// What to do about a call that nobody can allow or answer.
+fn nobody_advice(class: ToolClass, io: &SessionIo) -> String {
+    match class {
+        ToolClass::Question => "Nobody can answer: choose, say which and why.".to_owned(),
+        ToolClass::PlanExit => {
+            let file = io.knowledge.plan.file.display();
+            format!("Nobody can approve a plan in this run. It is kept in {file}: end with the plan as your answer.")
+        }
+        _ => "Nobody can grant this in this run. Do what is possible without it and say what is missing.".to_owned(),
+    }
+}
+
+/// What to do about a call that was refused, beyond what the refusal says.
+fn refusal_advice(used: &ToolUse, refusal: &PermissionRefusal, io: &SessionIo) -> Option<String> {
+    match refusal.reason {
+        DecisionReason::Mode(PermissionMode::Plan) => {
+            Some(format!("The only file that may be written now is the plan, {}.", io.knowledge.plan.file.display()))
+        }
+        DecisionReason::Rule { .. } | DecisionReason::Hook(_) => None,
+        _ if io.rules.mode() == PermissionMode::DontAsk => {
+            Some(nobody_advice(io.tooling.facts(&used.name).class, io))
+        }
+        _ => None,
+    }
+}
+
 async fn refuse(used: &ToolUse, refusal: PermissionRefusal, io: &mut SessionIo) -> PreparedCall {
+    let advice = refusal_advice(used, &refusal, io);
+    refuse_with(used, refusal, advice, io).await
+}
+
+/// The host gets the refusal as it is; the model also reads the advice.
+async fn refuse_with(
+    used: &ToolUse,
+    refusal: PermissionRefusal,
+    advice: Option<String>,
+    io: &mut SessionIo,
+) -> PreparedCall {
     tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "call denied");
     record_denial(used, io);
     let body = SystemBody::PermissionDenied {
@@ -619,7 +666,8 @@ async fn refuse(used: &ToolUse, refusal: PermissionRefusal, io: &mut SessionIo) 
     io.output.host.system(body).await;
     let source = if matches!(refusal.reason, DecisionReason::Hook(_)) { "hook" } else { "config" };
     let judged = CallVerdict::refused(source, Some(&refusal.reason));
-    PreparedCall::Refused(ToolOutcome::failed(refusal.message), judged)
+    let text = advice.map_or_else(|| refusal.message.clone(), |advice| format!("{}\n{advice}", refusal.message));
+    PreparedCall::Refused(ToolOutcome::failed(text), judged)
 }
 
 pub(super) fn call_cx(used: &ToolUse, facts: PathFacts, io: &SessionIo, cancel: CancellationToken) -> CallContext {

@@ -1,0 +1,50 @@
+//! Whether the work of a turn was checked: which command ran after the last change of a file, and how it ended.
+
+use session_parts::tool_use::ToolUse;
+use tools::{ToolClass, ToolOutcome};
+use wire::sdk::ReportedChecks;
+
+/// Longest shown command, in characters.
+const MAX_COMMAND_CHARS: usize = 200;
+
+/// The changes of a turn, and the command that ran after the last of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TurnChecks {
+    has_edits: bool,
+    run: Option<CheckRun>,
+}
+
+#[derive(Clone, Debug)]
+struct CheckRun {
+    command: String,
+    succeeded: bool,
+}
+
+impl TurnChecks {
+    /// Records a call that ran.
+    pub(crate) fn note(&mut self, used: &ToolUse, class: ToolClass, outcome: &ToolOutcome) {
+        match class {
+            ToolClass::Edit if !outcome.is_error => *self = Self { has_edits: true, run: None },
+            ToolClass::Shell if self.has_edits => {
+                let command = session_parts::sandbox::bash_input(used.input.get()).map(|(command, _)| command);
+                let command: String = command.unwrap_or_default().chars().take(MAX_COMMAND_CHARS).collect();
+                self.run = Some(CheckRun { command, succeeded: !outcome.is_error });
+            }
+            _ => {}
+        }
+    }
+
+    /// Files were changed and nothing was run since.
+    pub(crate) fn lacks_run(&self) -> bool {
+        self.has_edits && self.run.is_none()
+    }
+
+    /// For the result of the turn; `None` when no file was changed.
+    pub(crate) fn report(&self) -> Option<ReportedChecks> {
+        self.has_edits.then(|| ReportedChecks {
+            ran_after_last_edit: self.run.is_some(),
+            command: self.run.as_ref().map(|run| run.command.clone()),
+            succeeded: self.run.as_ref().map(|run| run.succeeded),
+        })
+    }
+}
