@@ -112,7 +112,9 @@ fn other_way(class: ToolClass) -> &'static str {
         ToolClass::Edit => "Read the lines again and copy them exactly, or write the whole file anew.",
         ToolClass::Read => "Look for the file with Glob, or ask for other lines.",
         ToolClass::Search => "Use another pattern, or look in another folder.",
-        ToolClass::Shell => "Look at the cause first: run a smaller part of it, or read the file that the message names.",
+        ToolClass::Shell => {
+            "Look at the cause first: run a smaller part of it, or read the file that the message names."
+        }
         ToolClass::Web | ToolClass::Resource => "Use another address, or look for it elsewhere.",
         ToolClass::Agent | ToolClass::Message => "Do this part yourself, or give a different task.",
         ToolClass::TaskList
@@ -200,7 +202,9 @@ mod tests {
     fn equal_results_and_cycles_are_told() {
         let mut watch = RepeatWatch::default();
         let told: Vec<bool> = (0..12)
-            .map(|at| note(&mut watch, &format!("{{\"a\":{}}}", if at % 3 == 2 { at } else { 0 }), "ok", false, 0).is_some())
+            .map(|at| {
+                note(&mut watch, &format!("{{\"a\":{}}}", if at % 3 == 2 { at } else { 0 }), "ok", false, 0).is_some()
+            })
             .collect();
         assert_eq!(told.iter().position(|told| *told), Some(10), "eight of the last twelve: {told:?}");
         let mut watch = RepeatWatch::default();

@@ -279,7 +279,9 @@ fn explain(turn: &TurnState, reason: EndReason) -> String {
         EndReason::MalformedCalls => "The model sent unreadable tool calls several times in a row".into(),
         EndReason::RepeatedCalls => {
             let times = turn.facts.repeats.unwrap_or_default();
-            format!("The model repeated the same call with the same result {times} times, so the turn was ended (setting maxRepeats)")
+            format!(
+                "The model repeated the same call with the same result {times} times, so the turn was ended (setting maxRepeats)"
+            )
         }
         EndReason::AbortedStreaming | EndReason::AbortedTools => "Interrupted by the user".into(),
         EndReason::AbortedWait => "Interrupted by the user while work in the background was waited for".into(),

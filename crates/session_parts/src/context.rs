@@ -540,6 +540,11 @@ impl ModelContext {
         self.reminders.facts.forget();
     }
 
+    /// Begins to gather the facts about the project, unless they were told.
+    pub fn start_facts(&self) {
+        self.reminders.facts.start();
+    }
+
     /// The facts about the project, for a new conversation.
     pub fn facts_again(&self) -> ToldFacts {
         self.reminders.facts.anew()

@@ -25,16 +25,8 @@ const MAX_NAMES: usize = 40;
 /// Directory entries after which counting stops.
 const MAX_ENTRIES: usize = 5_000;
 const MAX_NAME_CHARS: usize = 60;
-/// Programs that are named when they exist, each with other names it has.
-const PROGRAMS: [(&str, &[&str]); 7] = [
-    ("rg", &["rg"]),
-    ("fd", &["fd", "fdfind"]),
-    ("gh", &["gh"]),
-    ("jq", &["jq"]),
-    ("docker", &["docker"]),
-    ("uv", &["uv"]),
-    ("pnpm", &["pnpm"]),
-];
+/// Programs that are named when they exist; `fd` has another name on some systems.
+const PROGRAMS: [&[&str]; 7] = [&["rg"], &["fd", "fdfind"], &["gh"], &["jq"], &["docker"], &["uv"], &["pnpm"]];
 
 /// Where facts are gathered, and which.
 #[derive(Clone)]
@@ -73,11 +65,6 @@ impl ProjectFacts {
         Arc::new(Self { query, gathered: std::sync::OnceLock::new() })
     }
 
-    /// Begins to gather; must be called inside the runtime. Further calls change nothing.
-    pub fn start(&self) {
-        self.receiver();
-    }
-
     fn receiver(&self) -> watch::Receiver<GatheredFacts> {
         let receiver = self.gathered.get_or_init(|| {
             let (sender, receiver) = watch::channel(GatheredFacts::default());
@@ -92,10 +79,14 @@ impl ProjectFacts {
 impl ToldFacts {
     /// A conversation that was told nothing; without `facts` it never will be.
     pub fn nothing_of(facts: Option<Arc<ProjectFacts>>) -> Self {
-        if let Some(facts) = &facts {
-            facts.start();
-        }
         Self { facts, place: false, state: false }
+    }
+
+    /// Begins to gather what is to be told; must be called inside the runtime.
+    pub fn start(&self) {
+        if let Some(facts) = self.facts.as_ref().filter(|_| !(self.place && self.state)) {
+            facts.receiver();
+        }
     }
 
     /// A conversation that was told them before, as one that is resumed.
@@ -106,15 +97,15 @@ impl ToldFacts {
     /// For another conversation in the same place: they are gathered anew.
     #[must_use]
     pub fn anew(&self) -> Self {
-        Self::nothing_of(self.facts.as_ref().map(|facts| ProjectFacts::new(facts.query.clone())))
+        let anew = Self::nothing_of(self.facts.as_ref().map(|facts| ProjectFacts::new(facts.query.clone())));
+        anew.start();
+        anew
     }
 
     /// They are sent again, because the conversation no longer holds them.
     pub fn forget(&mut self) {
         (self.place, self.state) = (false, false);
-        if let Some(facts) = &self.facts {
-            facts.start();
-        }
+        self.start();
     }
 
     /// The reminder that is due. The first request waits for a moment; what is not known by then follows once with a
@@ -228,7 +219,8 @@ fn programs(env: &Env) -> String {
         };
         folders.iter().any(|dir| is_program(dir.join(name)))
     };
-    let found: Vec<&str> = PROGRAMS.into_iter().filter_map(|(_, names)| names.iter().copied().find(|n| exists(n))).collect();
+    let found: Vec<&str> =
+        PROGRAMS.iter().filter_map(|names| names.iter().copied().find(|name| exists(name))).collect();
     if found.is_empty() { String::new() } else { format!("\n- Programs that exist: {}", found.join(" ")) }
 }
 
@@ -240,7 +232,7 @@ fn harmless(text: &str) -> String {
         c if c.is_control() => '?',
         c => c,
     });
-    let mut kept: String = permission::escape_invisible(&plain.collect::<String>()).into();
+    let mut kept: String = permission::escape_invisible(&plain.collect::<String>());
     if let Some((at, _)) = kept.char_indices().nth(MAX_NAME_CHARS) {
         kept.truncate(at);
         kept.push('…');

@@ -1,8 +1,8 @@
 //! Which files the model has seen, and how much of them. Staleness is decided by content where possible, not by
 //! time: touching a file does not make it stale. Paths are compared with symlinks resolved.
 
-use crate::seen_content::{ContentCheck, KnownContent, MAX_KEPT_BYTES};
 pub use crate::seen_content::{ChangedFile, FileNow};
+use crate::seen_content::{ContentCheck, KnownContent, MAX_KEPT_BYTES};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -32,7 +32,9 @@ fn last_blocks(request: &CapturedRequest) -> Vec<String> {
             .as_array()
             .unwrap()
             .iter()
-            .map(|block| block["text"].as_str().unwrap_or(if block["type"] == "tool_result" { "RESULT" } else { "" }).to_owned())
+            .map(|block| {
+                block["text"].as_str().unwrap_or(if block["type"] == "tool_result" { "RESULT" } else { "" }).to_owned()
+            })
             .collect(),
     }
 }
@@ -64,7 +66,9 @@ fn the_prompt_is_the_last_part_of_the_first_message() {
     sandbox.write_config("settings.json", json!({"hooks": {"UserPromptSubmit": hook}}).to_string());
     stream(&sandbox, "my words", &[]);
     let blocks = last_blocks(&server.request(0));
-    let at = |text: &str| blocks.iter().position(|block| block.contains(text)).unwrap_or_else(|| panic!("{text}: {blocks:#?}"));
+    let at = |text: &str| {
+        blocks.iter().position(|block| block.contains(text)).unwrap_or_else(|| panic!("{text}: {blocks:#?}"))
+    };
     let order = [at("Be brief."), at("Tidies up"), at("About this project"), at("from-the-hook"), at("my words")];
     assert!(order.is_sorted(), "{order:?} {blocks:#?}");
     assert_eq!(blocks.last().unwrap(), "my words");
@@ -219,9 +223,14 @@ fn gathering_facts_runs_nothing_of_the_repository() {
     std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
     std::fs::set_permissions(&trap, mode).unwrap();
     sandbox.write(".gitattributes", "* filter=trap diff=trap\n");
-    for key in
-        ["core.fsmonitor", "filter.trap.clean", "filter.trap.process", "diff.trap.textconv", "core.pager", "gpg.program"]
-    {
+    for key in [
+        "core.fsmonitor",
+        "filter.trap.clean",
+        "filter.trap.process",
+        "diff.trap.textconv",
+        "core.pager",
+        "gpg.program",
+    ] {
         git(&sandbox, &format!("config {key} {}", trap.display()));
     }
     git(&sandbox, "config log.showSignature true");
@@ -375,7 +384,7 @@ fn changes_by_a_hook_are_told_as_such() {
     ]);
     sandbox.write("a.txt", "one\n");
     let hook = json!([{"matcher": "Edit", "hooks": [{"type": "command",
-        "command": "grep -q formatted a.txt || echo formatted >> a.txt"}]}]);
+        "command": "grep -qE 'formatted|again' a.txt || echo formatted >> a.txt"}]}]);
     sandbox.write_config("settings.json", json!({"hooks": {"PostToolUse": hook}}).to_string());
     stream(&sandbox, "go", &["--permission-mode", "acceptEdits"]);
     let told = changed_of(&server.request(2));
@@ -445,7 +454,8 @@ fn a_turn_that_only_repeats_itself_is_told_and_ended() {
     assert!(!text(1).contains("Same call"), "{}", text(1));
     assert!(text(2).starts_with("Exit code 3") && text(2).contains("Same call, same failure, third time."));
     assert!(!text(3).contains("Say what blocks you") && text(4).contains("Say what blocks you"), "{}", text(4));
-    let twin = sandbox.transcript().iter().filter_map(|l| l["toolUseResult"].as_str().map(str::to_owned)).collect::<Vec<_>>();
+    let twin =
+        sandbox.transcript().iter().filter_map(|l| l["toolUseResult"].as_str().map(str::to_owned)).collect::<Vec<_>>();
     assert!(twin.iter().all(|twin| !twin.contains("Same call")), "{twin:?}");
 }
 
@@ -453,10 +463,10 @@ fn a_turn_that_only_repeats_itself_is_told_and_ended() {
 #[test]
 fn waiting_does_not_count_as_repeating() {
     let server = ModelServer::with_handler(|request| match request.tool_results().len() {
-        0 => ScriptedReply::tool("Bash", json!({"command": "sleep 30", "run_in_background": true})),
+        0 => ScriptedReply::tool("Bash", json!({"command": "true", "run_in_background": true})),
         n if n < 8 => {
             let first = request.tool_results()[0]["content"].as_str().unwrap().to_owned();
-            let id = first.split("ID: ").nth(1).unwrap_or(&first).split(|c: char| !c.is_alphanumeric()).next().unwrap().to_owned();
+            let id = first.split_once("as task ").unwrap().1.split('.').next().unwrap().to_owned();
             ScriptedReply::tool("TaskOutput", json!({"task_id": id, "block": false, "timeout": 1}))
         }
         n if n < 20 => ScriptedReply::tool("Bash", json!({"command": "echo same"})),
@@ -480,7 +490,10 @@ fn the_result_says_whether_the_work_was_checked() {
     let write = ("Write", json!({"file_path": "x.txt", "content": "x"}));
     for (calls, wanted) in [
         (vec![write.clone()], json!({"ran_after_last_edit": false})),
-        (vec![write.clone(), bash("false")], json!({"ran_after_last_edit": true, "command": "false", "succeeded": false})),
+        (
+            vec![write.clone(), bash("false")],
+            json!({"ran_after_last_edit": true, "command": "false", "succeeded": false}),
+        ),
         (vec![bash("true"), write], json!({"ran_after_last_edit": false})),
         (vec![bash("true")], Value::Null),
     ] {
@@ -516,7 +529,8 @@ fn what_git_says_late_follows_with_a_later_request() {
     let gate = sandbox.root().join("may-answer");
     let slow = sandbox.root().join("bin/git");
     std::fs::create_dir_all(slow.parent().unwrap()).unwrap();
-    let script = format!("#!/bin/sh\nwhile [ ! -e {} ]; do sleep 0.05; done\nexec /usr/bin/git \"$@\"\n", gate.display());
+    let script =
+        format!("#!/bin/sh\nwhile [ ! -e {} ]; do sleep 0.05; done\nexec /usr/bin/git \"$@\"\n", gate.display());
     std::fs::write(&slow, script).unwrap();
     let mut mode = std::fs::metadata(&slow).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);

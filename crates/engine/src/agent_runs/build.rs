@@ -26,7 +26,7 @@ use session_parts::hooks::{AgentHookParams, HookAgent, InheritedHooks, SessionHo
 use session_parts::host::{AgentOutput, ForwardMode, HostFlags, HostSender};
 use session_parts::permission_prompt::PermissionChannel;
 use session_parts::plan::PlanState;
-use session_parts::project_facts::ToldFacts;
+use session_parts::project_facts::{ProjectFacts, ToldFacts};
 use session_parts::prompts::{self, PromptEnvironment};
 use session_parts::resume;
 use session_parts::settings_watch::{InstructionScope, SettingsWatch};
@@ -336,13 +336,19 @@ fn conversation(
         system: system(template, spec)?.iter().map(|text| Fragment::text(text)).collect(),
         files,
         notes: None,
-        facts: template.project_facts.clone().filter(|_| spec.worktree.is_none()),
+        facts: project_facts(template, spec),
         limits: TurnLimits {
             max_turns: spec.definition.max_turns,
             max_budget_usd: template.max_budget_usd,
             output_retries: 0,
         },
     })
+}
+
+/// The session's facts, where the agent works in the same place on a task of its own.
+fn project_facts(template: &AgentTemplate, spec: &AgentSpec) -> Option<Arc<ProjectFacts>> {
+    let is_told = spec.worktree.is_none() && spec.purpose == AgentPurpose::Task;
+    template.project_facts.clone().filter(|_| is_told)
 }
 
 /// A fork starts with what its session has already sent, so that the provider's prompt cache covers it.

@@ -3,8 +3,8 @@
 
 use super::{inspect, interact};
 use crate::session::SessionIo;
-use crate::tool_facts::tool_facts;
 use crate::session::hooks::{HookRuling, RulingKind, UndecidedCall};
+use crate::tool_facts::tool_facts;
 use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
 use permission::{
@@ -634,9 +634,7 @@ fn refusal_advice(used: &ToolUse, refusal: &PermissionRefusal, io: &SessionIo) -
             Some(format!("The only file that may be written now is the plan, {}.", io.knowledge.plan.file.display()))
         }
         DecisionReason::Rule { .. } | DecisionReason::Hook(_) => None,
-        _ if io.rules.mode() == PermissionMode::DontAsk => {
-            Some(nobody_advice(io.tooling.facts(&used.name).class, io))
-        }
+        _ if io.rules.mode() == PermissionMode::DontAsk => Some(nobody_advice(io.tooling.facts(&used.name).class, io)),
         _ => None,
     }
 }

@@ -162,8 +162,7 @@ impl KnowledgeParts {
 
 impl ConversationParts {
     fn context(self, registry: &ToolRegistry) -> ModelContext {
-        let Self { catalog, restored, compaction, models, settings, system, files, notes, facts, limits } =
-            self;
+        let Self { catalog, restored, compaction, models, settings, system, files, notes, facts, limits } = self;
         let (history, sent_date, is_context_sent) =
             restored.map_or((Vec::new(), None, false), |r| (r.history, r.sent_date, r.is_context_sent));
         let facts = if is_context_sent { ToldFacts::all_of(facts) } else { ToldFacts::nothing_of(facts) };

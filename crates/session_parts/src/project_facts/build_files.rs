@@ -74,7 +74,9 @@ fn python(toml: &str, uses_uv: bool) -> Option<String> {
         ""
     };
     let tools = [("tool.pytest", "pytest"), ("tool.ruff", "ruff check"), ("tool.mypy", "mypy"), ("tool.tox", "tox")];
-    let named = tools.into_iter().filter(|(table, _)| has_table(toml, table) || toml.contains("pytest") && *table == "tool.pytest");
+    let named = tools
+        .into_iter()
+        .filter(|(table, _)| has_table(toml, table) || toml.contains("pytest") && *table == "tool.pytest");
     let commands: Vec<String> = named.map(|(_, command)| format!("{run}{command}")).collect();
     (!commands.is_empty()).then(|| format!("pyproject.toml: {}", commands.join(", ")))
 }
@@ -122,7 +124,10 @@ mod tests {
 
     #[test]
     fn python_projects_name_their_tools() {
-        assert_eq!(python("[tool.pytest.ini_options]\n[tool.ruff]\n", true).unwrap(), "pyproject.toml: uv run pytest, uv run ruff check");
+        assert_eq!(
+            python("[tool.pytest.ini_options]\n[tool.ruff]\n", true).unwrap(),
+            "pyproject.toml: uv run pytest, uv run ruff check"
+        );
         assert_eq!(python("[project]\nname='x'\n", false), None);
     }
 }

@@ -37,5 +37,8 @@ fn names_are_in_order_and_folders_come_first() {
     }
     std::fs::create_dir(dir.path().join("src")).unwrap();
     let text = place(&query(dir.path()));
-    assert!(text.contains("- Here: src/ Cargo.toml a.txt b.txt\n- Cargo.toml: cargo build --workspace, cargo test"), "{text}");
+    assert!(
+        text.contains("- Here: src/ Cargo.toml a.txt b.txt\n- Cargo.toml: cargo build --workspace, cargo test"),
+        "{text}"
+    );
 }

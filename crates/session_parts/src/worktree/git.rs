@@ -92,9 +92,7 @@ impl GitRunner<'_> {
         let powerless = if args.first() == Some(&"fetch") { Ok(Vec::new()) } else { safe_variables(self.dir, &env) };
         match powerless {
             Ok(set) => run_in(self.dir, &env.with(set).with(variables.iter().copied()), args, timeout).await,
-            Err(obstacle) => {
-                Err(failure(self.dir, args, &format!("its configuration may run a program: {obstacle}")))
-            }
+            Err(obstacle) => Err(failure(self.dir, args, &format!("its configuration may run a program: {obstacle}"))),
         }
     }
 
