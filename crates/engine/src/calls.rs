@@ -346,11 +346,15 @@ impl CallBatch {
 impl SessionIo {
     /// Records what a call that ran means for later reminders.
     fn note_call(&mut self, used: &ToolUse, outcome: &ToolOutcome) {
-        let class = self.tooling.facts(&used.name).class;
+        let facts = self.tooling.facts(&used.name);
+        let class = facts.class;
+        let edited = facts.file.filter(|_| class == ToolClass::Edit).and_then(|file| file.path_in(&used.input));
+        let edited = edited.map(|path| self.workspace().absolute(&path));
         let knowledge = &mut self.knowledge;
         knowledge.checks.note(used, class, outcome);
         knowledge.lists.count(1, class == ToolClass::TaskList);
         knowledge.causes.command |= class == ToolClass::Shell;
+        knowledge.causes.edited.extend(edited);
         let event = if outcome.is_error { HookEventName::PostToolUseFailure } else { HookEventName::PostToolUse };
         knowledge.causes.hook |= class == ToolClass::Edit && self.hooks.listens(event);
     }

@@ -27,7 +27,6 @@ pub mod read_state;
 pub mod registry;
 pub mod sandbox;
 mod search_counter;
-mod seen_content;
 mod session_facts;
 pub mod shell;
 mod shell_program;

@@ -4,7 +4,7 @@
 use super::{RulesParts, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules, SessionTooling};
 use crate::agents::AgentSpawner;
 use crate::repeats::RepeatWatch;
-use crate::session::changed_files::ChangeCauses;
+use crate::session::changed_files::{ChangeCauses, ChangeWatch};
 use crate::session::checks::TurnChecks;
 use crate::session::reminders::ListReminder;
 use config::MemoryFile;
@@ -156,6 +156,7 @@ impl KnowledgeParts {
             checks: TurnChecks::default(),
             lists: ListReminder::default(),
             causes: ChangeCauses::default(),
+            changes: ChangeWatch::default(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::agents::AgentSpawner;
 use crate::repeats::RepeatWatch;
-use crate::session::changed_files::ChangeCauses;
+use crate::session::changed_files::{ChangeCauses, ChangeWatch};
 use crate::session::checks::TurnChecks;
 use crate::session::reminders::ListReminder;
 use crate::tool_facts::tool_facts;
@@ -182,6 +182,7 @@ pub(crate) struct SessionKnowledge {
     pub lists: ListReminder,
     /// What may have changed files since the last request.
     pub causes: ChangeCauses,
+    pub changes: ChangeWatch,
 }
 
 /// The connections to models.

@@ -76,9 +76,7 @@ impl EditableFile {
         let bytes = self.file.save(text).map_err(|e| file_work::io_error("write", path, &e))?;
         // After a change by another program the model has not seen the whole file, so it stays stale until it is
         // read again.
-        if self.freshness == FileFreshness::Stale {
-            cx.state.reads.record_own_change(path, &bytes);
-        } else {
+        if self.freshness != FileFreshness::Stale {
             cx.state.reads.record_rewrite(path, &bytes);
         }
         Ok(patch::structured(&self.text, text))
