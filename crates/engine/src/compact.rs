@@ -378,6 +378,7 @@ impl LiveSession {
         }
         self.send_project_facts().await?;
         self.io.knowledge.lists.reset();
+        self.io.knowledge.repeats.forget();
         for note in reattach::attachments(&self.io, self.context.kept_budget()) {
             self.attach(note)?;
         }

@@ -45,8 +45,8 @@ pub(crate) struct RepeatWatch {
 }
 
 impl RepeatWatch {
-    /// Forgets everything: a new turn starts.
-    pub(crate) fn begin_turn(&mut self) {
+    /// Forgets everything: a new turn starts, or the conversation no longer holds the results.
+    pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
 

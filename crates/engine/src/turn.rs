@@ -42,7 +42,7 @@ pub(crate) async fn run(session: &mut LiveSession, opener: TurnOpener) -> TurnEn
     }
     session.io.output.ledger.start_turn();
     session.io.rules.denials.clear();
-    session.io.knowledge.repeats.begin_turn();
+    session.io.knowledge.repeats.forget();
     session.io.knowledge.checks = TurnChecks::default();
     session.io.hooks.stop = None;
     let token = turn.token.clone();

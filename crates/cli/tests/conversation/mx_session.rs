@@ -169,6 +169,9 @@ fn project_with_everything(awaited: &'static str) -> (Sandbox, ModelServer) {
     (sandbox, server)
 }
 
+/// Edits and commands need no answer.
+const FREE: [&str; 4] = ["--permission-mode", "acceptEdits", "--allowedTools", "Bash"];
+
 const ALLOWED: [&str; 2] = ["--allowedTools", "Bash"];
 
 /// [MX-28] What is known at the start goes with the first message, the rest with a later one, each once and together
@@ -342,7 +345,7 @@ fn changes_by_a_command_are_told_once() {
         bash("true"),
     ]);
     sandbox.write("a.txt", "one\ntwo\nthree\n");
-    stream(&sandbox, "go", &["--permission-mode", "bypassPermissions"]);
+    stream(&sandbox, "go", &FREE);
     assert_eq!(changed_of(&server.request(2)), [""; 0], "an own edit");
     let told = changed_of(&server.request(3));
     assert_eq!(told.len(), 1);
@@ -366,7 +369,8 @@ fn a_long_change_is_named_only() {
     ]);
     sandbox.write("a.txt", "one\n");
     sandbox.write("b.txt", "x\n");
-    stream(&sandbox, "go", &["--permission-mode", "bypassPermissions"]);
+    // A model that has to read a file before it overwrites it.
+    stream(&sandbox, "go", &[&FREE[..], &["--model", "claude-sonnet-4-5"]].concat());
     let told = changed_of(&server.request(3));
     assert!(told[0].contains("a.txt (probably by a command of yours): read it again"), "{told:?}");
     assert!(told[0].contains("-x\n+y") && told[0].len() <= 4_000, "{told:?}");
@@ -498,7 +502,7 @@ fn the_result_says_whether_the_work_was_checked() {
         (vec![bash("true")], Value::Null),
     ] {
         let (sandbox, _server) = scripted(&calls);
-        let lines = stream(&sandbox, "go", &["--permission-mode", "bypassPermissions"]);
+        let lines = stream(&sandbox, "go", &FREE);
         assert_eq!(lines.last().unwrap()["x_checks"], wanted);
     }
 }

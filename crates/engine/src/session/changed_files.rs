@@ -169,6 +169,7 @@ impl LiveSession {
         let causes = ChangeCauses { command: causes.command || background, ..causes };
         let mask = self.io.tooling.state.masking.mask();
         let (text, shown) = describe(&changed, &causes, &self.io.workspace().cwd);
+        let text = format!("\n{text}");
         for (file, shown) in changed.into_iter().zip(shown) {
             self.io.mark_told(file, shown);
         }
@@ -269,7 +270,7 @@ mod tests {
         assert!(text.ends_with(" more") && !shown[0] && shown[1], "{text}");
         for (file, shown) in changed.iter().zip(&shown) {
             let name = file.path.strip_prefix("/project").unwrap().display().to_string();
-            assert_eq!(text.contains(&format!("{name} (by somebody else):\n@@")), *shown);
+            assert_eq!(text.contains(&format!("\n{name} (by somebody else):\n@@")), *shown);
         }
     }
 }
