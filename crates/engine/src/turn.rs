@@ -43,7 +43,10 @@ pub(crate) async fn run(session: &mut LiveSession, opener: TurnOpener) -> TurnEn
     session.io.output.ledger.start_turn();
     session.io.rules.denials.clear();
     session.io.knowledge.repeats.forget();
-    session.io.knowledge.checks = TurnChecks::default();
+    // All turns of an agent are one task.
+    if session.io.output.host.agent_id().is_none() {
+        session.io.knowledge.checks = TurnChecks::default();
+    }
     session.io.hooks.stop = None;
     let token = turn.token.clone();
     let mut opener = Some(opener);

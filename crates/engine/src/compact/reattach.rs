@@ -30,6 +30,8 @@ pub(super) fn attachments(io: &SessionIo, budget: u64) -> Vec<Attachment> {
     notes.extend(todos(io));
     notes.extend(listed_tasks(io));
     notes.extend(running(io));
+    let checks = io.knowledge.checks.describe();
+    notes.extend(checks.and_then(|checks| Attachment::note("x_checks", prompts::reminder(&checks))));
     notes
 }
 

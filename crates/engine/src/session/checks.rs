@@ -39,6 +39,19 @@ impl TurnChecks {
         self.has_edits && self.run.is_none()
     }
 
+    /// For a hand-over and the report of an agent, as a sentence; `None` when no file was changed.
+    pub(crate) fn describe(&self) -> Option<String> {
+        self.has_edits.then(|| match &self.run {
+            None => "Nothing was run after the last change of a file.".to_owned(),
+            Some(CheckRun { command, succeeded: true }) => {
+                format!("After the last change of a file this ran and succeeded: {command}")
+            }
+            Some(CheckRun { command, succeeded: false }) => {
+                format!("After the last change of a file this ran and failed: {command}")
+            }
+        })
+    }
+
     /// For the result of the turn; `None` when no file was changed.
     pub(crate) fn report(&self) -> Option<ReportedChecks> {
         self.has_edits.then(|| ReportedChecks {
@@ -46,5 +59,43 @@ impl TurnChecks {
             command: self.run.as_ref().map(|run| run.command.clone()),
             succeeded: self.run.as_ref().map(|run| run.succeeded),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::value::RawValue;
+
+    fn used(input: &str) -> ToolUse {
+        ToolUse {
+            id: "t".into(),
+            name: "Bash".into(),
+            input: RawValue::from_string(input.to_owned()).unwrap(),
+            input_note: None,
+            form_note: None,
+            assistant_uuid: String::new(),
+            malformed: None,
+            unreadable_before: 0,
+            batch: (1, 0),
+        }
+    }
+
+    /// [MX-33] Only a command after the last change counts.
+    #[test]
+    fn a_later_change_makes_an_earlier_check_void() {
+        let (good, bad) = (ToolOutcome::text("", None), ToolOutcome::failed("no"));
+        let run = used(r#"{"command": "make test"}"#);
+        let mut checks = TurnChecks::default();
+        checks.note(&run, ToolClass::Shell, &good);
+        assert_eq!(checks.describe(), None);
+        checks.note(&used("{}"), ToolClass::Edit, &good);
+        assert!(checks.lacks_run());
+        checks.note(&run, ToolClass::Shell, &bad);
+        assert!(checks.describe().unwrap().ends_with("failed: make test"));
+        checks.note(&used("{}"), ToolClass::Edit, &bad);
+        assert!(!checks.lacks_run(), "a refused edit changes nothing");
+        checks.note(&used("{}"), ToolClass::Edit, &good);
+        assert!(checks.lacks_run() && checks.describe().unwrap().starts_with("Nothing was run"));
     }
 }
