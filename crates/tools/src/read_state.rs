@@ -147,10 +147,10 @@ impl ReadState {
     }
 
     /// Records that lines were shown. Ranges that follow each other, from the first line to the last, are a whole view.
-    pub fn record_lines(&self, path: &Path, fingerprint: Fingerprint, shown: SeenLines, content: Option<Vec<u8>>) {
+    pub fn record_lines(&self, path: &Path, fingerprint: Fingerprint, shown: SeenLines, content: Option<&[u8]>) {
         let mut known = self.lock();
         let seen = SeenFile { fingerprint, coverage: Coverage::Range };
-        let record = known.view(real(path), seen, content.as_deref());
+        let record = known.view(real(path), seen, content);
         if !shown.is_cut && shown.first <= record.lines + 1 {
             record.lines = record.lines.max(shown.first + shown.count - 1);
         }
