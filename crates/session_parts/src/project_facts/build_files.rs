@@ -2,6 +2,7 @@
 
 use super::{ProjectFactsQuery, harmless, is_hidden};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// Longest build file that is read, in bytes.
 const MAX_FILE: usize = 256 << 10;
@@ -37,7 +38,11 @@ pub(super) fn describe(query: &ProjectFactsQuery) -> String {
     if exists("go.mod") {
         lines.push("go.mod: go build ./..., go test ./...".to_owned());
     }
-    lines.iter().map(|line| format!("\n- {line}")).collect()
+    let mut text = String::new();
+    for line in lines {
+        write!(text, "\n- {line}").ok();
+    }
+    text
 }
 
 fn has_table(toml: &str, name: &str) -> bool {
@@ -55,7 +60,7 @@ fn scripts(json: &str, program: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct PackageFile {
         #[serde(default)]
-        scripts: BTreeMap<String, serde::de::IgnoredAny>,
+        scripts: BTreeMap<String, serde_json::Value>,
     }
     const FIRST: [&str; 7] = ["build", "test", "lint", "check", "typecheck", "dev", "start"];
     let package: PackageFile = serde_json::from_str(json).ok()?;
