@@ -19,8 +19,8 @@ use tokio::sync::watch;
 /// Most bytes of all facts together, and the part of them that is kept for what git says.
 const MAX_BYTES: usize = 2_000;
 const STATE_BYTES: usize = 750;
-/// How long the first request may wait for them.
-const FIRST_WAIT: Duration = Duration::from_millis(2);
+/// How long the first request may wait for them: the timer may add another millisecond.
+const FIRST_WAIT: Duration = Duration::from_millis(1);
 const MAX_NAMES: usize = 40;
 /// Directory entries after which counting stops.
 const MAX_ENTRIES: usize = 5_000;
@@ -137,7 +137,9 @@ async fn gather(query: ProjectFactsQuery, told: watch::Sender<GatheredFacts>) {
     let place = tokio::task::spawn_blocking(move || place(&looking)).await.unwrap_or_default();
     told.send_modify(|known| known.place = Some(place));
     let state = if query.tells_git { state::repository(&query).await } else { String::new() };
-    told.send_modify(|known| known.state = Some(bounded(&state, STATE_BYTES - heading())));
+    let masked = tokio::task::spawn_blocking(move || permission::masked_formats(&state)).await.unwrap_or_default();
+    let state = bounded(&masked, STATE_BYTES - heading());
+    told.send_modify(|known| known.state = Some(state));
 }
 
 /// What is read from directories and small files.
@@ -156,7 +158,7 @@ fn place(query: &ProjectFactsQuery) -> String {
     text.push_str(&names(query, room));
     text.push_str(&build);
     text.push_str(&programs);
-    bounded(text.trim_start_matches('\n'), MAX_BYTES - STATE_BYTES - heading())
+    bounded(permission::masked_formats(&text).trim_start_matches('\n'), MAX_BYTES - STATE_BYTES - heading())
 }
 
 /// The bytes around the facts of one reminder.
