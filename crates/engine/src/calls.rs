@@ -1,6 +1,7 @@
 //! Runs the calls of one response. Every call gets exactly one result. Shared calls run together, exclusive calls run
 //! alone and in the model's order. Results are recorded and sent in call order.
 
+mod advice;
 mod finalize;
 mod inspect;
 pub(crate) mod interact;

@@ -159,7 +159,9 @@ fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
         }
         Value::Array(items) => {
             items.len().hash(hasher);
-            items.iter().for_each(|item| hash_value(item, hasher));
+            for item in items {
+                hash_value(item, hasher);
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string().hash(hasher),
     }

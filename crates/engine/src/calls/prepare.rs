@@ -1,6 +1,7 @@
 //! Turns a `tool_use` block into a call that may run: finds the tool, parses the input, decides, and asks the host
 //! where the decision is to ask. A prepared call never returns to this phase.
 
+use super::advice::{nobody_advice, refusal_advice};
 use super::{inspect, interact};
 use crate::session::SessionIo;
 use crate::session::hooks::{HookRuling, RulingKind, UndecidedCall};
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tools::facts::ToolConfinement;
 use tools::sandbox::CommandSandbox;
-use tools::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolClass, ToolOutcome, Workspace};
+use tools::{CallConcurrency, CallContext, PathDiscovery, ToolCall, ToolOutcome, Workspace};
 use tools::{masked_calls, normal_form};
 use wire::control::{CommandPart, PermissionUpdate};
 use wire::entry::RecordedDecision;
@@ -612,30 +613,6 @@ fn record_denial(used: &ToolUse, io: &mut SessionIo) {
     match io.output.host.agent_id() {
         Some(_) => io.tooling.spawner.agents.record_denial(denial),
         None => io.rules.denials.push(denial),
-    }
-}
-
-/// What to do about a call that nobody can allow or answer.
-fn nobody_advice(class: ToolClass, io: &SessionIo) -> String {
-    match class {
-        ToolClass::Question => "Nobody can answer: choose, say which and why.".to_owned(),
-        ToolClass::PlanExit => {
-            let file = io.knowledge.plan.file.display();
-            format!("Nobody can approve a plan in this run. It is kept in {file}: end with the plan as your answer.")
-        }
-        _ => "Nobody can grant this in this run. Do what is possible without it and say what is missing.".to_owned(),
-    }
-}
-
-/// What to do about a call that was refused, beyond what the refusal says.
-fn refusal_advice(used: &ToolUse, refusal: &PermissionRefusal, io: &SessionIo) -> Option<String> {
-    match refusal.reason {
-        DecisionReason::Mode(PermissionMode::Plan) => {
-            Some(format!("The only file that may be written now is the plan, {}.", io.knowledge.plan.file.display()))
-        }
-        DecisionReason::Rule { .. } | DecisionReason::Hook(_) => None,
-        _ if io.rules.mode() == PermissionMode::DontAsk => Some(nobody_advice(io.tooling.facts(&used.name).class, io)),
-        _ => None,
     }
 }
 
