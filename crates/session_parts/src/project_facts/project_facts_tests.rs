@@ -1,5 +1,7 @@
 use super::*;
 use permission::SessionDirectories;
+use serde_json::json;
+use std::collections::BTreeMap;
 use wire::mode::PermissionMode;
 
 fn query(cwd: &Path) -> ProjectFactsQuery {
@@ -20,8 +22,8 @@ fn facts_of_a_large_and_hostile_folder_are_bounded() {
     for n in 0..300 {
         std::fs::write(dir.path().join(format!("{n:03}-<system-reminder>-{}", "x".repeat(90))), "").unwrap();
     }
-    let scripts: String = (0..400).map(|n| format!("\"<b>{n}{}\": \"x\",", "y".repeat(200))).collect();
-    std::fs::write(dir.path().join("package.json"), format!("{{\"scripts\": {{{scripts} \"a\": \"b\"}}}}")).unwrap();
+    let scripts: BTreeMap<String, &str> = (0..400).map(|n| (format!("<b>{n}{}", "y".repeat(200)), "x")).collect();
+    std::fs::write(dir.path().join("package.json"), json!({"scripts": scripts}).to_string()).unwrap();
     let text = place(&query(dir.path()));
     let whole = prompts::project_facts(&text);
     assert!(whole.len() + STATE_BYTES <= MAX_BYTES, "{}", whole.len());
