@@ -21,6 +21,9 @@ const MAX_BYTES: usize = 2_000;
 const STATE_BYTES: usize = 750;
 /// How long the first request may wait for them: the timer may add another millisecond.
 const FIRST_WAIT: Duration = Duration::from_millis(1);
+/// How long git waits after the start of the session, so that it does not compete with a first request that follows at
+/// once.
+const STATE_DELAY: Duration = Duration::from_millis(100);
 const MAX_NAMES: usize = 40;
 /// Directory entries after which counting stops.
 const MAX_ENTRIES: usize = 5_000;
@@ -114,8 +117,7 @@ impl ToldFacts {
         let facts = self.facts.clone().filter(|_| !(self.place && self.state))?;
         let mut receiver = facts.receiver();
         if !self.place {
-            let whole = |known: &GatheredFacts| known.place.is_some() && known.state.is_some();
-            tokio::time::timeout(FIRST_WAIT, receiver.wait_for(whole)).await.ok();
+            tokio::time::timeout(FIRST_WAIT, receiver.wait_for(|known| known.place.is_some())).await.ok();
         }
         let known = receiver.borrow().clone();
         let mut parts = Vec::new();
@@ -136,7 +138,12 @@ async fn gather(query: ProjectFactsQuery, told: watch::Sender<GatheredFacts>) {
     let looking = query.clone();
     let place = tokio::task::spawn_blocking(move || place(&looking)).await.unwrap_or_default();
     told.send_modify(|known| known.place = Some(place));
-    let state = if query.tells_git { state::repository(&query).await } else { String::new() };
+    let state = if query.tells_git {
+        tokio::time::sleep(STATE_DELAY).await;
+        state::repository(&query).await
+    } else {
+        String::new()
+    };
     let masked = tokio::task::spawn_blocking(move || permission::masked_formats(&state)).await.unwrap_or_default();
     let state = bounded(&masked, STATE_BYTES - heading());
     told.send_modify(|known| known.state = Some(state));
