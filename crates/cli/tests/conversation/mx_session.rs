@@ -548,3 +548,32 @@ fn what_git_says_late_follows_with_a_later_request() {
     assert!(first.contains("Git branch: trunk") && !first.contains("first-subject"), "{first}");
     assert_eq!(facts_of(&server.last_request()).concat().matches("first-subject").count(), 1);
 }
+
+/// [MX-28] [MX-33] An agent in the same place is told the facts before its task; its report says whether its work was
+/// checked.
+#[test]
+fn agents_are_told_facts_and_report_checks() {
+    let server = ModelServer::with_handler(|request| {
+        let is_agent = request.all_text().contains("the task of the agent")
+            && request.tool_uses().iter().all(|u| u["name"] != "Task");
+        match (is_agent, request.tool_results().len()) {
+            (true, 0) => ScriptedReply::tool("Write", json!({"file_path": "x.txt", "content": "x"})),
+            (true, _) => ScriptedReply::text("report"),
+            (false, 0) => ScriptedReply::tool(
+                "Task",
+                json!({"description": "d", "prompt": "the task of the agent", "subagent_type": "general-purpose"}),
+            ),
+            (false, _) => ScriptedReply::text("done"),
+        }
+    });
+    let sandbox = Sandbox::with_server(EXE, &server);
+    stream(&sandbox, "go", &FREE);
+    let agent = server
+        .requests()
+        .into_iter()
+        .find(|r| last_blocks(r).last().is_some_and(|b| b.contains("the task of the agent")))
+        .unwrap();
+    assert!(last_blocks(&agent).iter().any(|block| block.contains("About this project")), "{:#?}", last_blocks(&agent));
+    let result = server.last_request().tool_results()[0].to_string();
+    assert!(result.contains("[Nothing was run after the last change of a file.]"), "{result}");
+}
