@@ -553,27 +553,24 @@ fn what_git_says_late_follows_with_a_later_request() {
 /// checked.
 #[test]
 fn agents_are_told_facts_and_report_checks() {
+    const TASK: &str = "the task of the agent";
     let server = ModelServer::with_handler(|request| {
-        let is_agent = request.all_text().contains("the task of the agent")
-            && request.tool_uses().iter().all(|u| u["name"] != "Task");
+        let is_agent = !request.tool_names().contains(&"Agent".to_owned()) || request.last_user_text() == TASK;
         match (is_agent, request.tool_results().len()) {
             (true, 0) => ScriptedReply::tool("Write", json!({"file_path": "x.txt", "content": "x"})),
             (true, _) => ScriptedReply::text("report"),
-            (false, 0) => ScriptedReply::tool(
-                "Task",
-                json!({"description": "d", "prompt": "the task of the agent", "subagent_type": "general-purpose"}),
-            ),
+            (false, 0) => {
+                ScriptedReply::tool("Agent", json!({"description": "d", "prompt": TASK, "run_in_background": false}))
+            }
             (false, _) => ScriptedReply::text("done"),
         }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     stream(&sandbox, "go", &FREE);
-    let agent = server
-        .requests()
-        .into_iter()
-        .find(|r| last_blocks(r).last().is_some_and(|b| b.contains("the task of the agent")))
-        .unwrap();
-    assert!(last_blocks(&agent).iter().any(|block| block.contains("About this project")), "{:#?}", last_blocks(&agent));
+    let requests = server.requests();
+    let agent = last_blocks(requests.iter().find(|request| request.last_user_text() == TASK).unwrap());
+    assert!(agent.iter().any(|block| block.contains("About this project")), "{agent:#?}");
+    assert_eq!(agent.last().unwrap(), TASK);
     let result = server.last_request().tool_results()[0].to_string();
     assert!(result.contains("[Nothing was run after the last change of a file.]"), "{result}");
 }
