@@ -13,7 +13,7 @@ mod sweep;
 pub mod unsaved_work;
 
 pub use active::{ActiveWorktree, WorktreeMove};
-pub use git::{GitRunner, RemoteAccess};
+pub use git::{GitRunner, PowerlessGit, RemoteAccess};
 pub use guard::WorktreeGuard;
 pub use hooks::WorktreeHooks;
 pub use launch::{WorktreeReturn, enter, recorded, reenter};

@@ -101,7 +101,8 @@ fn when_the_disk_fills_up_no_command_runs() {
     run.send_user("one");
     assert_eq!(run.wait_for("result")["result"], "First.");
     disk.fill();
-    run.send_user("two");
+    // Longer than what is left of the last block of the transcript.
+    run.send_user(&"two ".repeat(2_000));
     let result = run.wait_for("result");
     run.close_stdin();
     let run = run.finish().expect_code(1);

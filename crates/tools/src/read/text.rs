@@ -3,7 +3,7 @@
 use super::{OpenFile, ReadFileCall};
 use crate::contract::{CallContext, ToolOutcome};
 use crate::file_work::{self, structured};
-use crate::read_state::{Coverage, Fingerprint, SeenFile};
+use crate::read_state::{Coverage, Fingerprint, MAX_REMEMBERED_BYTES, SeenFile};
 use crate::text_file::TextEncoding;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -81,7 +81,11 @@ pub(super) fn show(cx: &CallContext, source: OpenFile, call: &ReadFileCall) -> R
         (false, true) => Coverage::Whole,
         (false, false) => Coverage::Range,
     };
-    cx.state.reads.record_seen(&path, SeenFile { fingerprint, coverage });
+    match sys::fs::read_whole(&path, MAX_REMEMBERED_BYTES).ok().filter(|now| Fingerprint::of(now) == fingerprint) {
+        Some(content) if coverage == Coverage::Whole => cx.state.reads.record_shown(&path, &content),
+        Some(content) if coverage == Coverage::Range => cx.state.reads.record_part_shown(&path, &content),
+        Some(_) | None => cx.state.reads.record_seen(&path, SeenFile { fingerprint, coverage }),
+    }
     Ok(outcome(&path, wanted, shown))
 }
 
