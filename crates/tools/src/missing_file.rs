@@ -6,7 +6,7 @@ use crate::file_work::levenshtein;
 use crate::walk::{self, SmallestItems};
 use ignore::{WalkBuilder, WalkState};
 use std::cmp::Reverse;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 use sys::git::neutral::NeutralConfig;
 use sys::process::BoundedCommand;
@@ -106,8 +106,9 @@ fn same_name(path: &Path, cx: &CallContext) -> Vec<PathBuf> {
 /// How many folders of two paths are the same, from the file on and from the root on.
 fn common_folders(a: &Path, b: &Path) -> usize {
     let (a, b): (Vec<_>, Vec<_>) = (a.components().collect(), b.components().collect());
-    let same_start = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-    let same_end = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
+    let is_same = |(x, y): &(&Component<'_>, &Component<'_>)| x.as_os_str().eq_ignore_ascii_case(y.as_os_str());
+    let same_start = a.iter().zip(&b).take_while(is_same).count();
+    let same_end = a.iter().rev().zip(b.iter().rev()).take_while(is_same).count();
     same_start + same_end
 }
 

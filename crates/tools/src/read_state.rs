@@ -147,10 +147,10 @@ impl ReadState {
     }
 
     /// Records that lines were shown. Ranges that follow each other, from the first line to the last, are a whole view.
-    pub fn record_lines(&self, path: &Path, fingerprint: Fingerprint, shown: SeenLines, content: Option<Vec<u8>>) {
+    pub fn record_lines(&self, path: &Path, fingerprint: Fingerprint, shown: SeenLines, content: Option<&[u8]>) {
         let mut known = self.lock();
         let seen = SeenFile { fingerprint, coverage: Coverage::Range };
-        let record = known.view(real(path), seen, content.as_deref());
+        let record = known.view(real(path), seen, content);
         if !shown.is_cut && shown.first <= record.lines + 1 {
             record.lines = record.lines.max(shown.first + shown.count - 1);
         }
@@ -187,6 +187,14 @@ impl ReadState {
     /// The bytes that were on disk when the model last saw the file; `None` when they are not remembered.
     pub fn content(&self, path: &Path) -> Option<Arc<[u8]>> {
         self.lock().files.get(&real(path))?.content.clone()
+    }
+
+    /// The remembered contents of all files, those seen last first.
+    pub fn contents(&self) -> Vec<(PathBuf, Arc<[u8]>)> {
+        let known = self.lock();
+        let mut records: Vec<(&PathBuf, &SeenRecord)> = known.files.iter().collect();
+        records.sort_unstable_by_key(|(_, record)| std::cmp::Reverse(record.moment));
+        records.into_iter().filter_map(|(path, record)| Some((path.clone(), record.content.clone()?))).collect()
     }
 
     /// Compares the record with the current bytes and metadata.
@@ -287,6 +295,8 @@ mod tests {
         }
         assert!(reads.content(&path(0)).is_none() && reads.get(&path(0)).is_some());
         assert!((1..=most).all(|n| reads.content(&path(n)).is_some()));
+        assert_eq!(reads.contents().len(), most);
+        assert_eq!(reads.contents()[0].0, path(most));
         reads.record_rewrite(&path(1), b"short");
         assert_eq!(reads.content(&path(1)).unwrap().as_ref(), b"short");
         reads.record_shown(&path(2), &[content.as_slice(), b"x"].concat());

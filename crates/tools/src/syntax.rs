@@ -38,7 +38,9 @@ pub(crate) fn broken_note(path: &Path, before: &str, after: &str) -> Option<Stri
     let format = formats(path).iter().find(|format| format.problem(before).is_none())?;
     let problem = format.problem(after)?;
     let text: String = problem.text.chars().take(MAX_PROBLEM_CHARS).collect();
-    Some(format!("\nNote: the file no longer parses: line {}: {text}", problem.line))
+    // The end of the file may be reported as a line of its own.
+    let line = problem.line.min(after.lines().count().max(1));
+    Some(format!("\nNote: the file no longer parses: line {line}: {text}"))
 }
 
 /// The formats a file may have by its name, the stricter ones first.
@@ -72,7 +74,8 @@ fn json(text: &str) -> Option<SyntaxProblem> {
     let said = error.to_string();
     // The place is given apart.
     let problem = said.split(" at line ").next().unwrap_or_default();
-    Some(SyntaxProblem { line: error.line(), text: format!("{problem} (column {})", error.column()) })
+    let column = if error.column() > 0 { format!(" (column {})", error.column()) } else { String::new() };
+    Some(SyntaxProblem { line: error.line(), text: format!("{problem}{column}") })
 }
 
 fn commented_json(text: &str) -> Option<SyntaxProblem> {

@@ -1,7 +1,7 @@
 //! The checks before a file is changed, and how it is written back. Shared by Edit and MultiEdit.
 
+use super::apply::{AppliedEdit, MatchKind};
 use crate::contract::{CallContext, PathDiscovery, ToolOutcome};
-use crate::edit::{AppliedEdit, MatchKind};
 use crate::file_work::{self, MAX_LOADED_BYTES, PathKind};
 use crate::patch::{self, DiffHunk};
 use crate::read_state::{Coverage, FileFreshness};

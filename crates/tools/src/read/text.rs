@@ -90,7 +90,7 @@ pub(super) fn show(cx: &CallContext, source: OpenFile, call: &ReadFileCall) -> R
     let first = extent.lines.first;
     if shown.lines > 0 || shown.total == 0 {
         let lines = SeenLines { first, count: shown.lines, total: shown.total, is_cut: shown.is_cut() };
-        cx.state.reads.record_lines(&path, scanned.fingerprint, lines, scanned.bytes);
+        cx.state.reads.record_lines(&path, scanned.fingerprint, lines, scanned.bytes.as_deref());
     }
     shown.clipped |= extent.is_page && shown.lines > 0 && first + shown.lines <= shown.total;
     Ok(outcome(&path, extent, shown))
