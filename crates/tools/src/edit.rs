@@ -218,24 +218,9 @@ impl EditCall {
     }
 
     fn applied(&self, cx: &CallContext, path: &Path, opened: &EditableFile) -> Result<AppliedEdit, ToolOutcome> {
-        let refuse = |why| opened.refusal(cx, path, &self.with_other_file(why, cx, path, opened));
-        let done = self.replacement.apply(&opened.text, path).map_err(refuse)?;
+        let done = self.replacement.apply(&opened.text, path).map_err(|why| opened.refusal(cx, path, &why))?;
         opened.refuse_uncertain(cx, path, &done)?;
         Ok(done)
-    }
-
-    /// The reason of a refusal; when the text stands in another file that the model has seen, it names that file.
-    fn with_other_file(&self, why: String, cx: &CallContext, path: &Path, opened: &EditableFile) -> String {
-        let old = lf_only(&self.replacement.old_string);
-        if lf_only(&opened.text).contains(&*old) {
-            return why;
-        }
-        let own = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let seen = cx.state.reads.contents();
-        let others = seen.iter().filter(|(other, _)| *other != own && (cx.may_read)(other, PathDiscovery::Named));
-        let texts =
-            others.filter_map(|(other, content)| Some((other.as_path(), lf_only(std::str::from_utf8(content).ok()?))));
-        explain::with_other_file(why, &old, texts)
     }
 
     fn change(&self, cx: &CallContext, path: &Path, opened: &EditableFile) -> Result<ToolOutcome, ToolOutcome> {

@@ -189,14 +189,6 @@ impl ReadState {
         self.lock().files.get(&real(path))?.content.clone()
     }
 
-    /// The remembered contents of all files, those seen last first.
-    pub fn contents(&self) -> Vec<(PathBuf, Arc<[u8]>)> {
-        let known = self.lock();
-        let mut records: Vec<(&PathBuf, &SeenRecord)> = known.files.iter().collect();
-        records.sort_unstable_by_key(|(_, record)| std::cmp::Reverse(record.moment));
-        records.into_iter().filter_map(|(path, record)| Some((path.clone(), record.content.clone()?))).collect()
-    }
-
     /// Compares the record with the current bytes and metadata.
     pub fn freshness(&self, path: &Path, content: &[u8], meta: &std::fs::Metadata) -> FileFreshness {
         let Some(seen) = self.get(path) else { return FileFreshness::Unseen };
@@ -295,8 +287,6 @@ mod tests {
         }
         assert!(reads.content(&path(0)).is_none() && reads.get(&path(0)).is_some());
         assert!((1..=most).all(|n| reads.content(&path(n)).is_some()));
-        assert_eq!(reads.contents().len(), most);
-        assert_eq!(reads.contents()[0].0, path(most));
         reads.record_rewrite(&path(1), b"short");
         assert_eq!(reads.content(&path(1)).unwrap().as_ref(), b"short");
         reads.record_shown(&path(2), &[content.as_slice(), b"x"].concat());

@@ -2,7 +2,6 @@
 //! meant and how they differ, so that the next call can be right.
 
 use super::nearest;
-use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::Path;
@@ -22,8 +21,6 @@ const MAX_NEAR_REGIONS: usize = 3;
 const MAX_DISTANCE: usize = 30;
 /// Shorter texts, in characters, are found in too many places to say that an edit was made before.
 const MIN_APPLIED_CHARS: usize = 8;
-/// Shorter texts, in characters, are not searched in other files.
-const MIN_FOUND_CHARS: usize = 12;
 /// Longer files, in bytes, are not searched for similar lines.
 const MAX_COMPARED_BYTES: usize = 8 << 20;
 
@@ -43,28 +40,6 @@ pub(super) fn not_found(path: &Path, text: &str, old: &str, new: &str) -> String
         }
     }
     clip(out)
-}
-
-/// Names the one line of another file the model has seen at which `old` stands, if there is one; `why` follows.
-pub(super) fn with_other_file<'a>(
-    why: String,
-    old: &str,
-    seen: impl Iterator<Item = (&'a Path, Cow<'a, str>)>,
-) -> String {
-    if old.chars().filter(|c| !c.is_whitespace()).take(MIN_FOUND_CHARS).count() < MIN_FOUND_CHARS {
-        return why;
-    }
-    let places = seen.flat_map(|(path, text)| {
-        let lines: Vec<usize> = text.match_indices(old).take(2).map(|(at, _)| line_index(&text, at) + 1).collect();
-        lines.into_iter().map(move |line| (path, line))
-    });
-    let found: Vec<(&Path, usize)> = places.take(2).collect();
-    match found.as_slice() {
-        [(path, line)] => {
-            clip(format!("`old_string` stands in {} at line {line}: did you mean that file? {why}", path.display()))
-        }
-        _ => why,
-    }
 }
 
 /// Explains that `old` occurs at all of `places`.

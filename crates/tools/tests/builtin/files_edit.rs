@@ -213,33 +213,6 @@ async fn the_refusal_of_a_stale_edit_holds_the_difference() {
 }
 
 #[tokio::test]
-async fn text_of_another_file_is_found_there() {
-    // [MX-6]
-    let mut bench = Bench::new();
-    bench.may_read = std::sync::Arc::new(|path, _| !path.ends_with("secret.rs"));
-    let path = bench.file("a.rs", "fn first() {}\n");
-    let line = "let client = connect(address);";
-    for (name, content) in [("b.rs", format!("fn b() {{\r\n    {line}\r\n}}\r\n")), ("c.rs", "fn c() {}\n".to_owned())]
-    {
-        bench.file(name, content);
-        bench.ok("Read", json!({"file_path": name})).await;
-    }
-    bench
-        .state()
-        .reads
-        .record_shown(&bench.file("secret.rs", "let token = secret_token();\n"), b"let token = secret_token();\n");
-    let text = bench.fails("Edit", edit(&path, line, "x")).await;
-    let named =
-        format!("`old_string` stands in {} at line 2: did you mean that file?", bench.dir.join("b.rs").display());
-    assert!(text.contains(&named) && text.contains("was not found in"), "{text}");
-    assert!(!bench.fails("Edit", edit(&path, "let token = secret_token();", "x")).await.contains("stands in"));
-    assert!(!bench.fails("Edit", edit(&path, "fn c() {}", "x")).await.contains("stands in"), "too short to be certain");
-    bench.file("d.rs", format!("{line}\n"));
-    bench.ok("Read", json!({"file_path": "d.rs"})).await;
-    assert!(!bench.fails("Edit", edit(&path, line, "x")).await.contains("stands in"), "it stands in two files");
-}
-
-#[tokio::test]
 async fn broken_data_files_are_said() {
     // [MX-8] [MX-9]
     let bench = Bench::new();
