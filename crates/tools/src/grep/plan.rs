@@ -50,7 +50,9 @@ impl GrepPlan {
                     walk::check_ignores(&root)?;
                     builder.require_git(false).add_custom_ignore_filename(".rgignore");
                 }
-                IgnoreFiles::Disregarded => drop(builder.standard_filters(false)),
+                IgnoreFiles::Disregarded => {
+                    builder.standard_filters(false);
+                }
             }
             builder.hidden(false);
             builder.overrides(overrides(query, at)?).types(types(query)?);
