@@ -63,19 +63,22 @@ pub(crate) fn io_error(doing: &str, path: &Path, error: &io::Error) -> ToolOutco
     ToolOutcome::failed(format!("Cannot {doing} {}: {error}", path.display()))
 }
 
-pub(crate) fn levenshtein(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
+/// How many letters must be changed, added, left out or swapped with their neighbour to make `b` of `a`.
+pub(crate) fn changed_letters(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let first: Vec<usize> = (0..=b.len()).collect();
+    let (mut before, mut above) = (first.clone(), first);
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let change = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let is_swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            let swap = if is_swap { before[j - 2] + 1 } else { change };
+            row.push(change.min(swap).min(above[j] + 1).min(row[j - 1] + 1));
         }
+        (before, above) = (above, row);
     }
-    row[b.len()]
+    above[b.len()]
 }
 
 /// Whether the extension is that of a notebook.

@@ -2,7 +2,7 @@
 //! elsewhere in the workspace, and where a commit moved it to. Each search has little time.
 
 use crate::contract::{CallContext, PathDiscovery};
-use crate::file_work::levenshtein;
+use crate::file_work::changed_letters;
 use crate::walk::{self, SmallestItems};
 use ignore::{WalkBuilder, WalkState};
 use std::cmp::Reverse;
@@ -14,6 +14,8 @@ use sys::sync::Mutex;
 
 /// Most directory entries that are searched for similar names.
 const MAX_SEARCHED_ENTRIES: usize = 5_000;
+/// Most equally similar names that are told.
+const MAX_NEAR_NAMES: usize = 3;
 /// How long the workspace is searched.
 const SEARCH_TIME: Duration = Duration::from_millis(50);
 /// Most files of the same name that are named.
@@ -29,10 +31,14 @@ pub(crate) fn text(path: &Path, cx: &CallContext) -> String {
     if let Some((commit, place)) = moved_place(path, cx) {
         out.push_str(&format!(" It was moved in commit {commit} to {}.", place.display()));
     }
-    let near = near_name(path).map(|name| path.with_file_name(name)).filter(|near| may_read(near, cx));
-    let elsewhere = same_name(path, cx).into_iter().filter(|other| Some(other) != near.as_ref());
-    let found: Vec<String> =
-        near.iter().cloned().chain(elsewhere).take(MAX_FILES).map(|path| path.display().to_string()).collect();
+    let near = near_names(path).into_iter().map(|name| path.with_file_name(name)).filter(|near| may_read(near, cx));
+    let mut found: Vec<PathBuf> = near.collect();
+    for other in same_name(path, cx) {
+        if found.len() < MAX_FILES && !found.contains(&other) {
+            found.push(other);
+        }
+    }
+    let found: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
     match found.as_slice() {
         [] => {}
         [one] => out.push_str(&format!(" Did you mean {one}?")),
@@ -45,18 +51,24 @@ fn may_read(path: &Path, cx: &CallContext) -> bool {
     (cx.may_read)(path, PathDiscovery::Named)
 }
 
-/// A file beside `path` with a similar name.
-fn near_name(path: &Path) -> Option<String> {
-    let wanted = path.file_name()?.to_str()?.to_lowercase();
-    let entries = std::fs::read_dir(path.parent()?).ok()?.take(MAX_SEARCHED_ENTRIES).flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    names.filter_map(|name| Some((distance(&wanted, &name.to_lowercase())?, name))).min().map(|(_, name)| name)
+/// The files beside `path` whose names are most similar to its own.
+fn near_names(path: &Path) -> Vec<String> {
+    let Some(wanted) = path.file_name().and_then(|name| name.to_str()).map(str::to_lowercase) else {
+        return Vec::new();
+    };
+    let entries = path.parent().and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten();
+    let names = entries.take(MAX_SEARCHED_ENTRIES).flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut near: Vec<(usize, String)> =
+        names.filter_map(|name| Some((distance(&wanted, &name.to_lowercase())?, name))).collect();
+    near.sort_unstable();
+    let least = near.first().map(|(changed, _)| *changed);
+    near.into_iter().filter(|(changed, _)| Some(*changed) == least).map(|(_, name)| name).take(MAX_NEAR_NAMES).collect()
 }
 
 /// The distance of two lower-case names; `None` unless they have the same stem or few changed letters.
 fn distance(a: &str, b: &str) -> Option<usize> {
     let stem = |name: &str| name.rsplit_once('.').map_or(name.to_owned(), |(stem, _)| stem.to_owned());
-    let changed = levenshtein(a, b);
+    let changed = changed_letters(a, b);
     let allowed = if a.chars().count() < 5 { 1 } else { 2 };
     if changed <= allowed {
         return Some(changed);
@@ -154,9 +166,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_names() {
+    fn changed_letters_of_names_are_counted() {
         assert_eq!(distance("main.rs", "main.rs"), Some(0));
-        assert_eq!(distance("mian.rs", "main.rs"), Some(2));
+        assert_eq!(distance("mian.rs", "main.rs"), Some(1));
+        assert_eq!(distance("part7_.py", "part_7.py"), Some(1), "neighbours swapped");
+        assert_eq!(distance("part7_.py", "part_1.py"), Some(2));
         assert_eq!(distance("config.json", "config.toml"), Some(3));
         assert_eq!(distance("a.rs", "b.rs"), Some(1));
         assert_eq!(distance("ab.c", "xy.c"), None);
