@@ -10,7 +10,7 @@ mod nearest;
 mod report;
 mod tolerant;
 
-use crate::contract::{CallContext, InputError, NormalisedInput, PathDiscovery, Tool, ToolCall, ToolOutcome, ToolSpec};
+use crate::contract::{CallContext, InputError, NormalisedInput, Tool, ToolCall, ToolOutcome, ToolSpec};
 use crate::facts::{AgentUse, EDIT_MASK_ADVICE, MaskedInput, ToolClass, ToolFacts};
 use crate::file_change::{self, FileChange, FileChangeCall};
 use crate::file_work::{self, original_file, structured};

@@ -6,6 +6,7 @@ use crate::file_work::changed_letters;
 use crate::walk::{self, SmallestItems};
 use ignore::{WalkBuilder, WalkState};
 use std::cmp::Reverse;
+use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 use sys::git::neutral::NeutralConfig;
@@ -29,7 +30,7 @@ pub(crate) fn text(path: &Path, cx: &CallContext) -> String {
     let mut out =
         format!("File does not exist: {}. The current directory is {}.", path.display(), cx.workspace.cwd.display());
     if let Some((commit, place)) = moved_place(path, cx) {
-        out.push_str(&format!(" It was moved in commit {commit} to {}.", place.display()));
+        write!(out, " It was moved in commit {commit} to {}.", place.display()).ok();
     }
     let near = near_names(path).into_iter().map(|name| path.with_file_name(name)).filter(|near| may_read(near, cx));
     let mut found: Vec<PathBuf> = near.collect();
@@ -40,10 +41,11 @@ pub(crate) fn text(path: &Path, cx: &CallContext) -> String {
     }
     let found: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
     match found.as_slice() {
-        [] => {}
-        [one] => out.push_str(&format!(" Did you mean {one}?")),
-        several => out.push_str(&format!(" Did you mean one of these?\n{}", several.join("\n"))),
+        [] => Ok(()),
+        [one] => write!(out, " Did you mean {one}?"),
+        several => write!(out, " Did you mean one of these?\n{}", several.join("\n")),
     }
+    .ok();
     out
 }
 

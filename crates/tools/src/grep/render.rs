@@ -112,12 +112,11 @@ impl GrepOutput {
     fn files(&mut self, query: &GrepQuery, page: GrepPage) -> String {
         (self.mode, self.applied_limit) = ("files_with_matches", page.limit);
         (self.num_files, self.total_files) = (page.shown.len() as u64, Some(page.total));
-        let text = match page.shown.as_slice() {
-            [] => empty_page_text(page.total, "No files found"),
-            _ => {
-                let note = page.note(query, "files").map_or_else(String::new, |note| format!(" {note}"));
-                format!("Found {}{note}\n{}", counted(page.total, "file"), page.text())
-            }
+        let text = if page.shown.is_empty() {
+            empty_page_text(page.total, "No files found")
+        } else {
+            let note = page.note(query, "files").map_or_else(String::new, |note| format!(" {note}"));
+            format!("Found {}{note}\n{}", counted(page.total, "file"), page.text())
         };
         self.filenames = page.shown;
         text

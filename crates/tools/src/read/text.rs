@@ -12,6 +12,7 @@ use scan::{CapBehaviour, LastNewline, LineRequest, ScannedLines, ShownLines, gro
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 use sys::Env;
@@ -247,7 +248,7 @@ fn model_text(extent: ReadExtent, shown: ShownLines) -> String {
         text.push_str("\n\n[The file does not end with a newline.]");
     }
     if !notices.is_empty() {
-        text.push_str(&format!("\n\n<system-reminder>{}</system-reminder>", notices.join(" ")));
+        write!(text, "\n\n<system-reminder>{}</system-reminder>", notices.join(" ")).ok();
     }
     text
 }

@@ -23,7 +23,7 @@ pub(super) fn check(text: &str) -> Result<(), SyntaxProblem> {
     let mut reader = TomlReader { text, at: 0 };
     reader.document().map_err(|problem| {
         let at = reader.at.min(text.len());
-        SyntaxProblem { line: text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1, text: problem }
+        SyntaxProblem { line: memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1, text: problem }
     })
 }
 
