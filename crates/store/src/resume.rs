@@ -414,3 +414,7 @@ fn text<R: ReadAt>(source: &R, span: LineSpan) -> io::Result<Box<str>> {
 #[cfg(test)]
 #[path = "resume_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "resume/rules_tests.rs"]
+mod rules_tests;
