@@ -69,7 +69,7 @@ fn what_zsh_reads_in_another_way_is_asked_about_where_something_depends_on_it() 
 }
 
 #[test]
-fn a_sourced_file_is_part_of_the_command_and_must_be_known() {
+fn what_a_command_runs_must_be_known_where_commands_are_forbidden() {
     let asks = |denied: &[&str], command: &str| {
         let policy = policy(place(), Mode::BypassPermissions, denied);
         let files = ["/w/app/env.sh", "/elsewhere/env.sh"];
@@ -84,6 +84,18 @@ fn a_sourced_file_is_part_of_the_command_and_must_be_known() {
         ("cd src; . ./env.sh", true),
         ("pushd src; . ./env.sh", true),
         ("echo x > env.sh; . /w/app/env.sh", true),
+        // Programs that are known from the text, and programs that come from an input.
+        ("parallel ls ::: a", false),
+        ("parallel ::: ls", true),
+        ("parallel", true),
+        ("bash build.sh", false),
+        ("bash *.sh", true),
+        ("bash -", true),
+        ("bash /dev/stdin", true),
+        ("bash \"$SCRIPT\"", true),
+        ("bash --rcfile \"$SCRIPT\" -c ls", true),
+        ("eval", false),
+        ("eval ls", false),
     ] {
         assert_eq!(asks(&["Bash(curl *)"], command), wanted, "{command}");
         assert!(!asks(&[], command), "without rules about commands it does not matter: {command}");

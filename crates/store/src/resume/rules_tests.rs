@@ -328,6 +328,52 @@ fn a_named_leaf_far_from_the_end_is_found() {
 }
 
 #[test]
+fn a_named_leaf_behind_many_conversations_is_found() {
+    let mut lines = Vec::new();
+    for n in 0..40 {
+        lines.extend([user(&format!("u{n}"), None, "a"), text(&format!("a{n}"), &format!("u{n}"), &format!("m{n}"))]);
+    }
+    lines.push(leaf("a1"));
+    assert_eq!(order(&lines), ["u1", "a1"]);
+}
+
+// [TST-158]
+#[test]
+fn only_the_last_named_leaf_counts() {
+    let turn = |n: u32, parent: Option<&str>| {
+        [user(&format!("u{n}"), parent, "a"), text(&format!("a{n}"), &format!("u{n}"), &format!("m{n}"))]
+    };
+    let [u1, a1] = turn(1, None);
+    let [u2, a2] = turn(2, Some("a1"));
+    // Named before the second turn and again behind it: the user went back.
+    let named = |older: &str, between: &[String], newer: &str| {
+        let mut lines = vec![u1.clone(), a1.clone(), leaf(older), u2.clone(), a2.clone()];
+        lines.extend(between.iter().cloned());
+        lines.push(leaf(newer));
+        order(&lines)
+    };
+    assert_eq!(named("u1", &[], "a1"), ["u1", "a1"]);
+    assert_eq!(named("a1", &[leaf("a2")], "a1"), ["u1", "a1"]);
+    assert_eq!(named("a1", &[], "a2"), ["u1", "a1", "u2", "a2"]);
+    // A leaf that is not in the file names nothing.
+    assert_eq!(order(&[u1.clone(), a1.clone(), leaf("gone")]), ["u1", "a1"]);
+}
+
+#[test]
+fn what_the_user_took_back_is_marked() {
+    let lines = [
+        user("u1", None, "a"),
+        text("a1", "u1", "m1"),
+        user("u2", Some("a1"), "b"),
+        r#"{"type":"x-retracted","uuids":["u2","gone"],"sessionId":"S"}"#.to_owned(),
+        text("a2", "u2", "m2"),
+    ];
+    let loaded = load_text(&file(&lines));
+    let marked: Vec<&str> = loaded.entries.iter().filter(|entry| entry.is_retracted).map(|e| &*e.uuid).collect();
+    assert_eq!((marked, loaded.entries.len()), (vec!["u2"], 4));
+}
+
+#[test]
 fn text_of_the_user_that_looks_like_a_kind_is_no_boundary() {
     let lines = [user("u1", None, "compact_boundary"), said("a1", "u1", "m1", r#"{"type":"text","text":"x"}"#)];
     let loaded = load_text(&file(&lines));

@@ -480,3 +480,22 @@ fn what_an_interrupted_save_left_is_removed_when_it_is_old() {
     assert!(!old.exists() && young.exists());
     assert_eq!(place.snapshots.list().len(), 1);
 }
+
+#[test]
+fn contents_that_are_saved_again_are_not_pruned_before_their_snapshot_is_written() {
+    let place = Place::new();
+    let file = place.write("f", "old");
+    let first = place.change(&[(&file, SaveExtent::Itself)], || std::fs::write(&file, "new").unwrap()).unwrap();
+    age(&place, &first, 48);
+    std::fs::write(&file, "old").unwrap();
+    let mut draft = place.snapshots.begin(place.about("change"), SnapshotLimits::default());
+    draft.save(&file, SaveExtent::Itself);
+    // Another session prunes meanwhile.
+    place.snapshots.prune_daily(Duration::from_hours(24), 1 << 30);
+    assert!(place.snapshots.list().is_empty());
+    let kept = draft.commit().unwrap().unwrap();
+    std::fs::write(&file, "newer").unwrap();
+    kept.complete().unwrap().unwrap();
+    place.snapshots.undo(&place.newest()).unwrap();
+    assert_eq!(place.text("f").as_deref(), Some("old"));
+}
