@@ -2,7 +2,7 @@
 //! reach the change. All mutants of a sample are compiled into one copy of the tree, each behind a switch. Results are
 //! kept below `target`, so an interrupted run continues. A mutant that no test notices is an open question, until a
 //! test kills it or the table in `docs/testing.md` says why it may live. `--own-tests` leaves out the tests of the
-//! binary, which take long to build: a first look, whose result is not recorded.
+//! binary, which take long to build; the result is recorded only when it leaves nothing open.
 
 mod build;
 mod edits;
@@ -168,7 +168,7 @@ fn report(
         options.seed,
         open.len()
     );
-    if options.own_tests {
+    if options.own_tests && !open.is_empty() {
         println!("   {result}");
     } else {
         record::row(root, "mutate", options.area.unwrap_or("all"), &result)?;
