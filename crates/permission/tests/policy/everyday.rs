@@ -96,6 +96,9 @@ fn names_on_disk_are_known_only_while_the_command_writes_nothing() {
         ("cat $(git ls-files); echo x > out", "ask"),
         ("echo x > out; cat $(git ls-files)", "ask"),
         ("touch x.txt; cat $(git ls-files)", "ask"),
+        ("cat *", "allow"),
+        ("cat *; echo x > out", "ask"),
+        ("echo x > out; cat *", "ask"),
         ("echo x > out; echo y", "allow"),
         ("touch x.txt; ls", "allow"),
     ] {

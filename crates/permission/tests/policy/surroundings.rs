@@ -177,3 +177,18 @@ fn the_data_for_undo_is_not_overwritten_in_any_mode() {
         assert_eq!(decided(place().undo_store, command), "allow", "{command}");
     }
 }
+
+// [F-A7]
+#[test]
+fn a_root_that_is_only_named_beside_a_removal_is_not_asked_about() {
+    let decided = |command: &str| {
+        let policy = policy(place(), Mode::BypassPermissions, &[]);
+        decide(&policy, command, CommandConfinement::Not, &[]).as_str()
+    };
+    for command in ["rm x; ls /", "ls / | xargs echo", "rm x; df ~"] {
+        assert_eq!(decided(command), "allow", "{command}");
+    }
+    for command in ["echo / | xargs rm -rf", "rm -rf /", "rm -rf ~"] {
+        assert_ne!(decided(command), "allow", "{command}");
+    }
+}
