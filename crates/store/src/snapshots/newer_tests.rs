@@ -243,7 +243,9 @@ fn index(version: u32, hash: usize, files: &[StagedFile<'_>]) -> Vec<u8> {
     let mut bytes = [b"DIRC".as_slice(), &version.to_be_bytes(), &(files.len() as u32).to_be_bytes()].concat();
     for (time, object, name) in files {
         let start = bytes.len();
-        [*time, 0, *time, 0, 1, 2, 0o100_644, 3, 4, 5].iter().for_each(|number| bytes.extend(number.to_be_bytes()));
+        for number in [*time, 0, *time, 0, 1, 2, 0o100_644, 3, 4, 5] {
+            bytes.extend(number.to_be_bytes());
+        }
         bytes.extend(std::iter::repeat_n(*object, hash));
         bytes.extend((name.len() as u16).to_be_bytes());
         // Version 4 shares the beginning of a name with the one before: nothing of it here.
