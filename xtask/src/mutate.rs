@@ -1,7 +1,8 @@
-//! `cargo xtask mutate [--sample N] [--seed S] [NAME]`: changes deciding functions one by one and runs the tests that
+//! `cargo xtask mutate [--sample N] [--seed S] [--own-tests] [NAME]`: changes deciding functions one by one and runs the tests that
 //! reach the change. All mutants of a sample are compiled into one copy of the tree, each behind a switch. Results are
 //! kept below `target`, so an interrupted run continues. A mutant that no test notices is an open question, until a
-//! test kills it or the table in `docs/testing.md` says why it may live.
+//! test kills it or the table in `docs/testing.md` says why it may live. `--own-tests` leaves out the tests of the
+//! binary, which take long to build; the result is recorded only when it leaves nothing open.
 
 mod build;
 mod edits;
@@ -32,19 +33,22 @@ struct Options<'a> {
     sample: usize,
     seed: u64,
     area: Option<&'a str>,
+    /// Without the tests of the binary.
+    own_tests: bool,
 }
 
 impl<'a> Options<'a> {
     fn parse(words: &[&'a str]) -> Result<Self> {
-        let mut options = Self { sample: SAMPLE, seed: SEED, area: None };
+        let mut options = Self { sample: SAMPLE, seed: SEED, area: None, own_tests: false };
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             let mut number = || rest.next().and_then(|text| text.parse::<u64>().ok()).context("a number is missing");
             match *word {
                 "--sample" => options.sample = number()? as usize,
                 "--seed" => options.seed = number()?,
+                "--own-tests" => options.own_tests = true,
                 name if !name.starts_with('-') => options.area = Some(name),
-                other => bail!("unknown option {other} (mutate [--sample N] [--seed S] [NAME])"),
+                other => bail!("unknown option {other} (mutate [--sample N] [--seed S] [--own-tests] [NAME])"),
             }
         }
         Ok(options)
@@ -58,7 +62,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     let mutants = sample::sample(&tree, &areas, options.sample, options.seed)?;
     let folder = target_folder(root).join("mutate");
     std::fs::create_dir_all(folder.join("tmp"))?;
-    let built = build::build(root, &tree, &areas, &mutants)?;
+    let with_binary = !options.own_tests && areas.iter().any(|area| !area.tests_of_binary.is_empty());
+    let built = build::build(root, &tree, &areas, &mutants, with_binary)?;
     let tests = reaching_tests(&built, &folder, &areas)?;
     let mut results = Results::open(&folder.join("results.txt"), &built)?;
     for number in &built.compiled {
@@ -163,7 +168,11 @@ fn report(
         options.seed,
         open.len()
     );
-    record::row(root, "mutate", options.area.unwrap_or("all"), &result)?;
+    if options.own_tests && !open.is_empty() {
+        println!("   {result}");
+    } else {
+        record::row(root, "mutate", options.area.unwrap_or("all"), &result)?;
+    }
     if !open.is_empty() {
         bail!("{} mutants are noticed by no test", open.len());
     }

@@ -79,6 +79,8 @@ pub(crate) struct TurnFacts {
     pub structured: StructuredState,
     /// Responses in a row whose calls all had unreadable input.
     pub malformed_in_a_row: u32,
+    /// How often the model repeated the same call, once that is more than allowed.
+    pub repeats: Option<usize>,
     /// The last overflow was about bytes (413), not tokens.
     pub oversized: bool,
     /// The next request would come too close to the end of the window.
@@ -127,6 +129,8 @@ pub(crate) enum EndReason {
     RapidRefill,
     MaxOutputTokens,
     MalformedCalls,
+    /// The model only repeated the same calls.
+    RepeatedCalls,
     Unrecorded,
     AbortedStreaming,
     AbortedTools,
@@ -256,6 +260,9 @@ fn after_calls(facts: &TurnFacts) -> NextAction {
     if facts.malformed_in_a_row >= MAX_MALFORMED {
         return NextAction::End(EndReason::MalformedCalls);
     }
+    if facts.repeats.is_some() {
+        return NextAction::End(EndReason::RepeatedCalls);
+    }
     within_turn_limit(facts, call_model(facts))
 }
 
@@ -286,6 +293,7 @@ impl EndReason {
             Self::RequestTooLarge => "image_error",
             Self::RapidRefill => "rapid_refill_breaker",
             Self::MalformedCalls => "malformed_tool_use_exhausted",
+            Self::RepeatedCalls => "repeated_calls_exhausted",
             Self::AbortedStreaming => "aborted_streaming",
             Self::AbortedTools | Self::AbortedWait => "aborted_tools",
             Self::HookStopped => "hook_stopped",
@@ -313,6 +321,7 @@ impl EndReason {
             Self::Budget => "error_max_budget_usd",
             Self::StructuredRetries => "error_max_structured_output_retries",
             Self::MalformedCalls
+            | Self::RepeatedCalls
             | Self::Unrecorded
             | Self::AbortedStreaming
             | Self::AbortedTools
@@ -336,6 +345,7 @@ mod tests {
             continuations: 0,
             structured: StructuredState::NotAsked,
             malformed_in_a_row: 0,
+            repeats: None,
             oversized: false,
             crowded: false,
             relief: OverflowRelief::Compact,
@@ -443,13 +453,120 @@ mod tests {
             (EndReason::Completed, "completed", "success", false),
             (EndReason::MaxTurns, "max_turns", "error_max_turns", false),
             (EndReason::Budget, "budget_exhausted", "error_max_budget_usd", false),
+            (
+                EndReason::StructuredRetries,
+                "structured_output_retry_exhausted",
+                "error_max_structured_output_retries",
+                false,
+            ),
             (EndReason::ApiError, "api_error", "success", false),
+            (EndReason::Refused, "api_error", "success", false),
+            (EndReason::PromptTooLong, "prompt_too_long", "success", false),
+            (EndReason::RequestTooLarge, "image_error", "success", false),
+            (EndReason::RapidRefill, "rapid_refill_breaker", "success", false),
+            (EndReason::MaxOutputTokens, "api_error", "success", false),
+            (EndReason::MalformedCalls, "malformed_tool_use_exhausted", "error_during_execution", false),
+            (EndReason::Unrecorded, "turn_setup_failed", "error_during_execution", false),
             (EndReason::AbortedStreaming, "aborted_streaming", "error_during_execution", true),
             (EndReason::AbortedTools, "aborted_tools", "error_during_execution", true),
             (EndReason::AbortedWait, "aborted_tools", "error_during_execution", true),
+            (EndReason::HookStopped, "hook_stopped", "success", false),
+            (EndReason::StopHookPrevented, "stop_hook_prevented", "success", false),
             (EndReason::ToolDeferred, "tool_deferred", "success", false),
+            (EndReason::DeferredUnavailable, "tool_deferred_unavailable", "success", false),
         ] {
             assert_eq!((reason.terminal(), reason.subtype(), reason.is_interrupt()), (terminal, subtype, interrupted));
         }
+    }
+
+    #[test]
+    fn an_interrupt_ends_every_phase() {
+        let delay = Duration::from_secs(1);
+        let streaming = [
+            PhaseResult::Prompt,
+            PhaseResult::Waited,
+            PhaseResult::Compacted,
+            PhaseResult::NotCompacted(CompactionTrigger::Crowded),
+            PhaseResult::NotCompacted(CompactionTrigger::Overflow),
+            answered(StopKind::EndTurn, 0),
+            answered(StopKind::ToolUse, 1),
+            PhaseResult::Failed(RequestFailure::Transient { delay }),
+            PhaseResult::Failed(RequestFailure::Adjusted),
+            PhaseResult::Failed(RequestFailure::FallBack),
+            PhaseResult::Failed(RequestFailure::Overflow),
+            PhaseResult::Failed(RequestFailure::Fatal),
+        ];
+        let interrupted = |last| decide(&TurnFacts { interrupted: true, over_budget: true, ..facts(last) });
+        for last in streaming {
+            assert_eq!(interrupted(last.clone()), NextAction::End(EndReason::AbortedStreaming), "{last:?}");
+            assert_ne!(decide(&facts(last.clone())), NextAction::End(EndReason::AbortedStreaming), "{last:?}");
+        }
+        assert_eq!(interrupted(PhaseResult::CallsDone), NextAction::End(EndReason::AbortedTools));
+        // What cannot be recorded is the graver end.
+        let unrecorded = PhaseResult::Failed(RequestFailure::Unrecorded);
+        assert_eq!(interrupted(unrecorded.clone()), NextAction::End(EndReason::Unrecorded));
+        assert_eq!(decide(&facts(unrecorded)), NextAction::End(EndReason::Unrecorded));
+    }
+
+    #[test]
+    fn nothing_is_sent_over_the_budget() {
+        let over = |last| decide(&TurnFacts { over_budget: true, ..facts(last) });
+        let sending = [PhaseResult::Prompt, PhaseResult::Compacted, PhaseResult::CallsDone];
+        for last in sending.into_iter().chain([answered(StopKind::PauseTurn, 0), answered(StopKind::EndTurn, 0)]) {
+            assert_eq!(over(last.clone()), NextAction::End(EndReason::Budget), "{last:?}");
+            assert_ne!(decide(&facts(last.clone())), NextAction::End(EndReason::Budget), "{last:?}");
+        }
+        // A delivered output is the result, even when the last call spent the budget.
+        let delivered =
+            TurnFacts { over_budget: true, structured: StructuredState::Delivered, ..facts(PhaseResult::CallsDone) };
+        assert_eq!(decide(&delivered), NextAction::StopHooks);
+    }
+
+    #[test]
+    fn a_failed_request_is_tried_again_where_that_can_help() {
+        let after = |failure| decide(&facts(PhaseResult::Failed(failure)));
+        let delay = Duration::from_millis(1_500);
+        assert_eq!(after(RequestFailure::Transient { delay }), NextAction::Wait(delay));
+        assert_eq!(decide(&facts(PhaseResult::Waited)), NextAction::CallModel);
+        assert_eq!(after(RequestFailure::Adjusted), NextAction::CallModel);
+        assert_eq!(after(RequestFailure::FallBack), NextAction::CallModel);
+        assert_eq!(after(RequestFailure::Fatal), NextAction::End(EndReason::ApiError));
+        assert_eq!(decide(&facts(answered(StopKind::Refusal, 0))), NextAction::End(EndReason::Refused));
+    }
+
+    #[test]
+    fn an_answer_whose_stream_broke_is_continued_within_the_limits() {
+        let cut = |stop| PhaseResult::Answered(ResponseSummary { stop, calls: 0, cut: true });
+        for stop in [StopKind::EndTurn, StopKind::ToolUse] {
+            assert_eq!(decide(&facts(cut(stop))), NextAction::Continue);
+            assert_eq!(decide(&facts(answered(stop, 0))), NextAction::StopHooks);
+            let with = |continuations| decide(&TurnFacts { continuations, ..facts(cut(stop)) });
+            assert_eq!(with(MAX_CONTINUATIONS - 1), NextAction::Continue);
+            assert_eq!(with(MAX_CONTINUATIONS), NextAction::End(EndReason::ApiError));
+            let at_limit = TurnFacts { max_turns: Some(1), ..facts(cut(stop)) };
+            assert_eq!(decide(&at_limit), NextAction::End(EndReason::MaxTurns));
+        }
+    }
+
+    #[test]
+    fn a_request_too_large_in_bytes_is_named_so() {
+        for last in
+            [PhaseResult::Failed(RequestFailure::Overflow), PhaseResult::NotCompacted(CompactionTrigger::Overflow)]
+        {
+            let with =
+                |oversized| decide(&TurnFacts { oversized, relief: OverflowRelief::None, ..facts(last.clone()) });
+            assert_eq!(with(true), NextAction::End(EndReason::RequestTooLarge));
+            assert_eq!(with(false), NextAction::End(EndReason::PromptTooLong));
+        }
+    }
+
+    #[test]
+    fn a_reminder_about_the_output_counts_as_a_request() {
+        let structured = StructuredState::Missing { retries_left: 2, asked_again: false };
+        let after = |steps| {
+            let last = answered(StopKind::EndTurn, 0);
+            decide(&TurnFacts { steps, max_turns: Some(2), structured, ..facts(last) })
+        };
+        assert_eq!((after(1), after(2)), (NextAction::DemandOutput, NextAction::End(EndReason::MaxTurns)));
     }
 }

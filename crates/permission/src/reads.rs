@@ -104,8 +104,8 @@ impl ForbiddenRead {
         match (self.program.as_str(), folder) {
             ("grep" | "egrep" | "fgrep", Some(folder)) => format!("add --exclude-dir={folder}"),
             ("grep" | "egrep" | "fgrep", None) => format!("add --exclude={name}"),
-            ("rg" | "git", Some(folder)) if self.program == "rg" => format!("add -g '!{folder}/**'"),
-            ("rg", _) => format!("add -g '!{name}'"),
+            ("rg", Some(folder)) => format!("add -g '!{folder}/**'"),
+            ("rg", None) => format!("add -g '!{name}'"),
             ("git", _) => format!("add -- . ':!{}'", relative.display()),
             ("tar" | "rsync" | "diff" | "bsdtar", folder) => {
                 format!("add --exclude={}", folder.unwrap_or(name))
@@ -113,6 +113,35 @@ impl ForbiddenRead {
             ("zip", _) => format!("add -x '{}'", relative.display()),
             ("find", Some(folder)) => format!("add -not -path '*/{folder}/*'"),
             _ => "name the files one by one".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_forbidden_file_comes_with_the_option_that_leaves_it_out() {
+        let advice = |program: &str, path: &str, in_tree| {
+            let read = ForbiddenRead { path: path.into(), program: program.into(), in_tree };
+            read.exclusion(Path::new("/w"))
+        };
+        for (program, in_folder, at_top) in [
+            ("grep", "add --exclude-dir=keys", "add --exclude=k"),
+            ("fgrep", "add --exclude-dir=keys", "add --exclude=k"),
+            ("rg", "add -g '!keys/**'", "add -g '!k'"),
+            ("git", "add -- . ':!a/keys/k'", "add -- . ':!k'"),
+            ("tar", "add --exclude=keys", "add --exclude=k"),
+            ("rsync", "add --exclude=keys", "add --exclude=k"),
+            ("zip", "add -x 'a/keys/k'", "add -x 'k'"),
+            ("find", "add -not -path '*/keys/*'", "name the files one by one"),
+            ("cat", "name the files one by one", "name the files one by one"),
+        ] {
+            assert_eq!(advice(program, "/w/a/keys/k", true), in_folder, "{program}");
+            assert_eq!(advice(program, "/w/k", true), at_top, "{program}");
+            assert_eq!(advice(program, "/w/a/keys/k", false), "name the files one by one", "{program}");
         }
     }
 }

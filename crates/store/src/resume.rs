@@ -368,8 +368,8 @@ fn assemble<R: ReadAt>(
                 metadata: facts.metadata.clone(),
             });
         }
-        if node.kind == NodeKind::Assistant && node.model.as_deref().is_some_and(|m| m != "<synthetic>") {
-            loaded.model = node.model.as_deref().map(str::to_owned);
+        if let Some(model) = node.model.as_deref().filter(|model| *model != "<synthetic>") {
+            loaded.model = Some(model.to_owned());
         }
         let is_retracted = index.retracted.contains(&node.uuid);
         loaded.entries.extend(entry(source, node)?.map(|entry| LoadedEntry { is_retracted, ..entry }));
@@ -414,3 +414,7 @@ fn text<R: ReadAt>(source: &R, span: LineSpan) -> io::Result<Box<str>> {
 #[cfg(test)]
 #[path = "resume_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "resume/rules_tests.rs"]
+mod rules_tests;

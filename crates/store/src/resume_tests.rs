@@ -3,60 +3,60 @@ use std::cell::Cell;
 
 const EXAMPLES: &str = include_str!("../fixtures/canonical.jsonl");
 
-fn user(uuid: &str, parent: Option<&str>, text: &str) -> String {
+pub(super) fn user(uuid: &str, parent: Option<&str>, text: &str) -> String {
     let parent = serde_json::to_string(&parent).unwrap();
     format!(
         r#"{{"parentUuid":{parent},"isSidechain":false,"type":"user","message":{{"role":"user","content":"{text}"}},"uuid":"{uuid}","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/r","sessionId":"S"}}"#
     )
 }
 
-fn said(uuid: &str, parent: &str, message: &str, block: &str) -> String {
+pub(super) fn said(uuid: &str, parent: &str, message: &str, block: &str) -> String {
     format!(
         r#"{{"parentUuid":"{parent}","isSidechain":false,"message":{{"id":"{message}","role":"assistant","model":"m","content":[{block}]}},"type":"assistant","uuid":"{uuid}","cwd":"/r","sessionId":"S"}}"#
     )
 }
 
-fn text(uuid: &str, parent: &str, message: &str) -> String {
+pub(super) fn text(uuid: &str, parent: &str, message: &str) -> String {
     said(uuid, parent, message, r#"{"type":"text","text":"t"}"#)
 }
 
-fn call(uuid: &str, parent: &str, message: &str, id: &str) -> String {
+pub(super) fn call(uuid: &str, parent: &str, message: &str, id: &str) -> String {
     said(uuid, parent, message, &format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{}}}}"#))
 }
 
-fn result(uuid: &str, parent: &str, id: &str) -> String {
+pub(super) fn result(uuid: &str, parent: &str, id: &str) -> String {
     format!(
         r#"{{"parentUuid":"{parent}","isSidechain":false,"type":"user","message":{{"role":"user","content":[{{"tool_use_id":"{id}","type":"tool_result","content":"ok"}}]}},"uuid":"{uuid}","toolUseResult":{{"stdout":"ok"}},"sessionId":"S"}}"#
     )
 }
 
-fn boundary(uuid: &str, metadata: &str) -> String {
+pub(super) fn boundary(uuid: &str, metadata: &str) -> String {
     format!(
         r#"{{"parentUuid":null,"logicalParentUuid":"x","isSidechain":false,"type":"system","subtype":"compact_boundary","compactMetadata":{metadata},"uuid":"{uuid}","sessionId":"S"}}"#
     )
 }
 
-fn leaf(uuid: &str) -> String {
+pub(super) fn leaf(uuid: &str) -> String {
     format!(r#"{{"type":"last-prompt","lastPrompt":"p","leafUuid":"{uuid}","sessionId":"S"}}"#)
 }
 
-fn file(lines: &[String]) -> String {
+pub(super) fn file(lines: &[String]) -> String {
     lines.join("\n") + "\n"
 }
 
-fn at(uuid: &str) -> LoadOptions {
+pub(super) fn at(uuid: &str) -> LoadOptions {
     LoadOptions { at: Some(uuid.into()), ..LoadOptions::default() }
 }
 
-fn load_text(text: &str) -> LoadedConversation {
+pub(super) fn load_text(text: &str) -> LoadedConversation {
     load_bytes(text.as_bytes(), &LoadOptions::default()).unwrap()
 }
 
-fn uuids(loaded: &LoadedConversation) -> Vec<&str> {
+pub(super) fn uuids(loaded: &LoadedConversation) -> Vec<&str> {
     loaded.entries.iter().map(|e| &*e.uuid).collect()
 }
 
-fn order(lines: &[String]) -> Vec<String> {
+pub(super) fn order(lines: &[String]) -> Vec<String> {
     uuids(&load_text(&file(lines))).into_iter().map(str::to_owned).collect()
 }
 
@@ -365,9 +365,9 @@ fn subagent_files_are_side_chains() {
 }
 
 /// Counts the bytes that are read.
-struct Counting<'a> {
-    bytes: &'a [u8],
-    read: Cell<u64>,
+pub(super) struct Counting<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) read: Cell<u64>,
 }
 
 impl ReadAt for Counting<'_> {
@@ -377,7 +377,7 @@ impl ReadAt for Counting<'_> {
     }
 }
 
-fn long_file(turns: usize, filler: usize) -> Vec<String> {
+pub(super) fn long_file(turns: usize, filler: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for n in 0..turns {
         let parent = n.checked_sub(1).map(|p| format!("a{p}"));

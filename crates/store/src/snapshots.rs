@@ -129,3 +129,7 @@ mod tests;
 #[cfg(test)]
 #[path = "snapshots/newer_tests.rs"]
 mod newer_tests;
+
+#[cfg(test)]
+#[path = "snapshots/saving_tests.rs"]
+mod saving_tests;

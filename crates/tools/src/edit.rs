@@ -16,8 +16,10 @@ use crate::facts::{AgentUse, EDIT_MASK_ADVICE, MaskedInput, ToolClass, ToolFacts
 use crate::file_change::{self, FileChange, FileChangeCall};
 use crate::file_work::{self, original_file, structured};
 use crate::input::ToolInput;
+use crate::missing_file;
 use crate::patch::{self, DiffHunk};
 use crate::read_state::FileFreshness;
+use crate::syntax;
 use crate::text_file;
 pub use apply::{AppliedEdit, EditMismatch, MatchKind, ReplaceScope, apply};
 use change::{EditTarget, EditableFile};
@@ -147,7 +149,7 @@ impl FileChange for EditCall {
 
     fn normalise(&self, cx: &CallContext, path: &Path) -> Option<NormalisedInput> {
         let opened = self.find(cx, path).ok()??;
-        if opened.freshness == FileFreshness::Stale {
+        if opened.is_stale() {
             return None;
         }
         let (replacement, note) = self.replacement.normalised(&opened.text)?;
@@ -203,7 +205,7 @@ impl EditCall {
         match change::find(cx, path)? {
             EditTarget::File(opened) => Ok(Some(opened)),
             EditTarget::Nothing if self.replacement.old_string.is_empty() => Ok(None),
-            EditTarget::Nothing => Err(ToolOutcome::invalid(file_work::missing_text(path, cx))),
+            EditTarget::Nothing => Err(ToolOutcome::invalid(missing_file::text(path, cx))),
         }
     }
 
@@ -218,16 +220,10 @@ impl EditCall {
 
     fn applied(&self, cx: &CallContext, path: &Path, opened: &EditableFile) -> Result<AppliedEdit, ToolOutcome> {
         let done = self.replacement.apply(&opened.text, path).map_err(|why| {
-            let why = elsewhere::explain(cx, path, &opened.text, &self.replacement).unwrap_or(why);
-            match opened.freshness {
-                FileFreshness::Stale => ToolOutcome::invalid(format!("{why}\n{}", change::STALE_MESSAGE)),
-                FileFreshness::Unseen | FileFreshness::Current(_) => ToolOutcome::invalid(why),
-            }
+            let other = elsewhere::explain(cx, path, &opened.text, &self.replacement);
+            opened.refusal(cx, path, &other.unwrap_or(why))
         })?;
-        let certain = done.matched == MatchKind::Exactly && done.places.len() == 1;
-        if opened.freshness == FileFreshness::Stale && !certain {
-            return Err(ToolOutcome::invalid(change::STALE_MESSAGE));
-        }
+        opened.refuse_uncertain(cx, path, &done)?;
         Ok(done)
     }
 
@@ -243,7 +239,8 @@ impl EditCall {
         if let Some(note) = &cx.input_note {
             text.push_str(&report::matched_region(note, &done.text, &self.replacement.new_string, done.places[0]));
         }
-        if opened.freshness == FileFreshness::Stale {
+        text.extend(syntax::broken_note(path, &opened.text, &done.text));
+        if opened.is_stale() {
             text.push_str(" It also holds changes made since you read it: read it again before relying on the rest.");
         }
         Ok(self.outcome(cx, path, text, EditedFile { text: &opened.text, patch, freshness: opened.freshness }))

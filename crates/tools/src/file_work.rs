@@ -63,45 +63,6 @@ pub(crate) fn io_error(doing: &str, path: &Path, error: &io::Error) -> ToolOutco
     ToolOutcome::failed(format!("Cannot {doing} {}: {error}", path.display()))
 }
 
-/// Names the current directory, and the files the model may have meant.
-pub(crate) fn missing_text(path: &Path, cx: &CallContext) -> String {
-    let paths = |names: Vec<String>| names.iter().map(|name| path.with_file_name(name).display().to_string()).collect();
-    let near: Vec<String> = paths(near_names(path));
-    let hint = if near.is_empty() { String::new() } else { format!(" Did you mean {}?", near.join(" or ")) };
-    let cwd = cx.workspace.cwd.display();
-    format!("File does not exist: {}. The current directory is {cwd}.{hint}", path.display())
-}
-
-/// Most directory entries that are searched for similar names.
-const MAX_SEARCHED_ENTRIES: usize = 5_000;
-/// Most equally similar names that are told.
-const MAX_NEAR_NAMES: usize = 3;
-
-/// The files beside `path` whose names are most similar to its own.
-fn near_names(path: &Path) -> Vec<String> {
-    let Some(wanted) = path.file_name().and_then(|name| name.to_str()).map(str::to_lowercase) else {
-        return Vec::new();
-    };
-    let entries = path.parent().and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten();
-    let names = entries.take(MAX_SEARCHED_ENTRIES).flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let mut near: Vec<(usize, String)> =
-        names.filter_map(|name| Some((distance(&wanted, &name.to_lowercase())?, name))).collect();
-    near.sort_unstable();
-    let least = near.first().map(|(changed, _)| *changed);
-    near.into_iter().filter(|(changed, _)| Some(*changed) == least).map(|(_, name)| name).take(MAX_NEAR_NAMES).collect()
-}
-
-/// The distance of two lower-case names; `None` unless they have the same stem or few changed letters.
-fn distance(a: &str, b: &str) -> Option<usize> {
-    let stem = |name: &str| name.rsplit_once('.').map_or(name.to_owned(), |(stem, _)| stem.to_owned());
-    let changed = changed_letters(a, b);
-    let allowed = if a.chars().count() < 5 { 1 } else { 2 };
-    if changed <= allowed {
-        return Some(changed);
-    }
-    (stem(a) == stem(b) && !stem(a).is_empty()).then_some(allowed + 1)
-}
-
 /// How many letters must be changed, added, left out or swapped with their neighbour to make `b` of `a`.
 pub(crate) fn changed_letters(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
@@ -164,21 +125,4 @@ pub(crate) async fn run_until_cancelled<T: Send + 'static>(
 fn panicked_outcome(error: &tokio::task::JoinError) -> ToolOutcome {
     tracing::error!(%error, "file tool panicked");
     ToolOutcome::failed("The file could not be processed because of an internal error.")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn changed_letters_of_names_are_counted() {
-        assert_eq!(distance("main.rs", "main.rs"), Some(0));
-        assert_eq!(distance("mian.rs", "main.rs"), Some(1));
-        assert_eq!(distance("part7_.py", "part_7.py"), Some(1), "neighbours swapped");
-        assert_eq!(distance("part7_.py", "part_1.py"), Some(2));
-        assert_eq!(distance("config.json", "config.toml"), Some(3));
-        assert_eq!(distance("a.rs", "b.rs"), Some(1));
-        assert_eq!(distance("ab.c", "xy.c"), None);
-        assert_eq!(distance("readme", "license"), None);
-    }
 }

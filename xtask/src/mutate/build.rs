@@ -54,8 +54,14 @@ pub(super) struct MutantBuild {
     pub(super) compiled: BTreeSet<usize>,
 }
 
-/// Builds `tree` with `mutants`, whose numbers are their positions.
-pub(super) fn build(root: &Path, tree: &Tree, areas: &[&Area], mutants: &[Mutant]) -> Result<MutantBuild> {
+/// Builds `tree` with `mutants`, whose numbers are their positions, and the tests of the binary too if `with_binary`.
+pub(super) fn build(
+    root: &Path,
+    tree: &Tree,
+    areas: &[&Area],
+    mutants: &[Mutant],
+    with_binary: bool,
+) -> Result<MutantBuild> {
     let folder = target_folder(root).join("mutate").join("tree");
     let mut compiled: BTreeSet<usize> = (0..mutants.len()).collect();
     loop {
@@ -63,7 +69,7 @@ pub(super) fn build(root: &Path, tree: &Tree, areas: &[&Area], mutants: &[Mutant
         let output = compile(root, &folder, &own_tests(areas))?;
         if output.succeeded {
             let mut tests = output.built.tests;
-            if areas.iter().any(|area| !area.tests_of_binary.is_empty()) {
+            if with_binary {
                 let output = compile(root, &folder, TESTS_OF_BINARY)?;
                 ensure!(output.succeeded, "the tests of the binary do not compile:\n{}", output.text);
                 tests.extend(output.built.tests);

@@ -82,23 +82,30 @@ pub(super) fn areas(only: Option<&str>) -> Result<Vec<&'static Area>> {
     Ok(chosen)
 }
 
-/// At most `count` mutants, the same for the same tree and seed. Every area gives an equal part, and the first one
-/// what smaller areas cannot give.
-pub(super) fn sample(tree: &Tree, areas: &[&Area], count: usize, seed: u64) -> Result<Vec<Mutant>> {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+/// At most `count` mutants, of which those in `chosen` areas are returned. Every area gives an equal part, and the first
+/// one what smaller areas cannot give. A mutant is chosen by its key and the seed alone, so a change of the program
+/// leaves most of a sample as it was.
+pub(super) fn sample(tree: &Tree, chosen: &[&Area], count: usize, seed: u64) -> Result<Vec<Mutant>> {
     let mut rest = count;
-    let mut chosen = Vec::new();
-    for (position, area) in areas.iter().enumerate().rev() {
+    let mut sample = Vec::new();
+    for (position, area) in AREAS.iter().enumerate().rev() {
         let mut all = candidates(tree, area)?;
         let found = all.len();
-        random.shuffle(&mut all);
+        all.sort_by_cached_key(|mutant| rank(seed, &mutant.key));
         all.truncate(rest / (position + 1));
-        println!("   {}: {} of {found} possible mutants", area.name, all.len());
         rest -= all.len();
-        chosen.extend(all);
+        if chosen.iter().any(|other| other.name == area.name) {
+            println!("   {}: {} of {found} possible mutants", area.name, all.len());
+            sample.extend(all);
+        }
     }
-    chosen.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
-    Ok(chosen)
+    sample.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
+    Ok(sample)
+}
+
+/// The place of a mutant in the order of one seed.
+fn rank(seed: u64, key: &str) -> String {
+    crate::dist::hex_sha256(format!("{seed} {key}").as_bytes())
 }
 
 fn candidates(tree: &Tree, area: &Area) -> Result<Vec<Mutant>> {
@@ -110,42 +117,50 @@ fn candidates(tree: &Tree, area: &Area) -> Result<Vec<Mutant>> {
     Ok(all)
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last + 1));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
+    const TEXT: &str = "fn a() -> bool { x == 1 && y != 2 }\nfn b() -> bool { !z }\n";
+
+    fn keys(files: &[&str], chosen: Option<&str>, seed: u64) -> Vec<String> {
+        let tree =
+            Tree(files.iter().map(|file| ((*file).to_owned(), TEXT.as_bytes().to_vec())).collect::<BTreeMap<_, _>>());
+        let found = sample(&tree, &areas(chosen).unwrap(), 9, seed).unwrap();
+        found.into_iter().map(|mutant| mutant.key).collect()
+    }
+
     #[test]
     fn a_sample_is_the_same_for_the_same_seed() {
-        let text = "fn a() -> bool { x == 1 && y != 2 }\nfn b() -> bool { !z }\n";
         let files =
             ["crates/store/src/resume/chain.rs", "crates/store/src/resume_tests.rs", "crates/permission/src/glob.rs"];
-        let tree =
-            Tree(files.iter().map(|file| ((*file).to_owned(), text.as_bytes().to_vec())).collect::<BTreeMap<_, _>>());
-        let keys = |seed| -> Vec<String> {
-            let found = sample(&tree, &areas(None).unwrap(), 9, seed).unwrap();
-            found.into_iter().map(|mutant| mutant.key).collect()
-        };
-        assert_eq!(keys(1), keys(1));
-        assert_ne!(keys(1), keys(2));
-        assert_eq!(keys(1).len(), 9);
-        assert!(keys(1).iter().all(|key| !key.contains("_tests")));
+        assert_eq!(keys(&files, None, 1), keys(&files, None, 1));
+        assert_ne!(keys(&files, None, 1), keys(&files, None, 2));
+        assert_eq!(keys(&files, None, 1).len(), 9);
+        assert!(keys(&files, None, 1).iter().all(|key| !key.contains("_tests")));
+    }
+
+    #[test]
+    fn a_sample_of_one_area_is_a_part_of_the_whole_one() {
+        let files = ["crates/store/src/resume/chain.rs", "crates/permission/src/glob.rs"];
+        let part = keys(&files, Some("resume"), 1);
+        let whole = keys(&files, None, 1);
+        assert_eq!(part.len(), 3);
+        assert_eq!(whole.iter().filter(|key| key.starts_with("store/")).count(), 3);
+        assert!(part.iter().all(|key| whole.contains(key)));
+    }
+
+    #[test]
+    fn more_code_only_displaces_mutants_of_a_sample() {
+        let before = keys(&["crates/permission/src/glob.rs", "crates/permission/src/path.rs"], None, 1);
+        let files =
+            ["crates/permission/src/domain.rs", "crates/permission/src/glob.rs", "crates/permission/src/path.rs"];
+        let after = keys(&files, None, 1);
+        let is_new = |key: &&String| key.starts_with("permission/src/domain.rs");
+        let added = after.iter().filter(is_new).count();
+        let kept = before.iter().filter(|key| after.contains(key)).count();
+        assert!(added > 0 && kept > 0);
+        assert_eq!(kept + added, before.len());
     }
 }

@@ -15,6 +15,8 @@ mod findings_models;
 mod input;
 mod messages;
 mod model_experience;
+mod mx_file_tools;
+mod mx_session;
 mod notes;
 mod output;
 mod resume;

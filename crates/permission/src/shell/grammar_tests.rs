@@ -103,3 +103,17 @@ fn texts_the_library_gives_up_on_are_only_opaque() {
     }
     assert!(super::super::reading::CommandReading::of(&format!("echo {nines}")).strict.is_ok());
 }
+
+#[test]
+fn commands_are_read_up_to_their_limits() {
+    use super::super::script::MAX_CHARS;
+    let long = |length: usize| CommandReading::of(&format!("echo {}", "a".repeat(length - "echo ".len()))).strict;
+    assert!(long(MAX_CHARS).is_ok());
+    assert_eq!(long(MAX_CHARS + 1).unwrap_err(), "it is too long");
+    let nested = |levels: u32| (0..levels).fold("ls".to_owned(), |inner, _| format!("echo $({inner})"));
+    assert!(CommandReading::of(&nested(super::MAX_DEPTH)).relaxed.is_some());
+    assert!(CommandReading::of(&nested(super::MAX_DEPTH + 1)).relaxed.is_none());
+    let evaluated = |levels: usize| CommandReading::of(&format!("{}ls", "eval ".repeat(levels))).hides_program;
+    assert!(!evaluated(super::MAX_DEPTH as usize - 1));
+    assert!(evaluated(super::MAX_DEPTH as usize));
+}

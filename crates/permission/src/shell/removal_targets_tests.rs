@@ -45,6 +45,8 @@ fn removals_that_take_undo_away_are_refused() {
         "ln -s /bin/rm r; ./r -rf ~", "cp /bin/rm r && ./r -rf ~", "/lib64/ld-linux-x86-64.so.2 /bin/rm -rf ~", "ssh-agent rm -rf ~", "mv -t /trash ~", "mv --target-directory=/trash ~",
         "mv -ft /trash ~", "tar -cf x.tar --remove-files -C ~ .", "zip -rmq x.zip ~", "rsync -a --remove-source-files ~/ x/", "rm -rf /dev/fd/../root/home/u", "fd . ~ -x rm -rf",
         "(cd ~; rm -rf $PWD)", "a=(~ x); rm -rf \"${a[@]}\"", "sudo rm -rf ~", "trap 'rm -rf ~' EXIT", "rm -rf /home",
+        "watch 'rm -rf ~'", "su me -c 'rm -rf ~'", "env -S 'rm -rf ~'", "env --split-string='rm -rf ~'", "flock lock -c 'rm -rf ~'", "script -c 'rm -rf ~' log", "ssh host 'cd x; rm -rf ~'",
+        "printf -- 'rm -rf ~' | sh", "7z a x.7z -sdel ~", "zip -rm x.zip ~", "tar -cf x.tar --remove-f ~", "rsync -a --remove-sent-files ~ x", "printf -- '%s' 'rm -rf ~' | bash", "ln -s ../h a/l && rm -rf a/l/.claude",
     ] {
         assert_eq!(verdict(command), "refuse", "{command}");
     }
@@ -60,7 +62,7 @@ fn unknown_and_critical_removals_are_asked_about() {
         "true && X=build; rm -rf \"$X\"/", "(X=build); rm -rf $X/", "X=build true; rm -rf $X", "rm -rf h/*", "shopt -s dotglob; rm -rf src/*", "bash <<E\nrm -rf $X\nE", "cd $X && rm -rf y",
         "( ( rm -rf \"$X\" ) )", "( ( cd ~; rm -rf * ) )", "exec 3<~; rm -rf /dev/fd/3/* /dev/fd/3/.claude", "exec 3<~; rm -rf /proc/self/fd/3/.claude", "rm -rf /dev/fd/3/.claude 3<~", "x=build; declare -n y=x; y=~; rm -rf $x",
         "declare -l x; x=/HOME/U; rm -rf $x", "cd ~ && git init -q && git clean -fdxq", "git -C ~ clean -fdx", "ln -s $X lnk; rm -rf lnk/y", "x=build; printf -v \"$n\" ~; rm -rf $x",
-        "x=build; export \"$n\"; rm -rf $x", "chroot /x rm -rf y", "alias r=$X; r ~", "rm -rf ~root", "find $X -delete", "rsync -a --delete e/ ~/x/..",
+        "x=build; export \"$n\"; rm -rf $x", "chroot /x rm -rf y", "alias r=$X; r ~", "rm -rf ~root", "find $X -delete", "rsync -a --delete e/ ~/x/..", "rm -rf /private/tmp",
     ] {
         assert_ne!(verdict(command), "fine", "{command}");
     }
@@ -79,6 +81,7 @@ fn ordinary_removals_are_quiet() {
         "git clean -fdx", "git clean -n", "rm -rf src/", "declare -a files=(a b); rm -rf \"${files[@]}\"", "export A=1 B=2; rm -rf build", "tar cf x.tar src && rm -rf src", "mv -t dir a b", "alias ll='ls -l'; rm x",
         "echo 'ls' | sh", "mv a b", "mv $X y", "bash -c 'make clean'", "rm -rf \"${X:-build}\"", "export D=build; rm -rf \"$D\"", "rm -rf node_modules && npm ci", "rm -rf $PWD/target",
         "for f in *.c; do rm \"${f%.c}.o\"; done", "for ((i=0;i<3;i++)); do rm f$i; done", "echo rm -rf ~", "git commit -m 'rm -rf ~'", "bash <<E\nmake $X\nE",
+        "rm h", "rm -rf h", "7z a x.7z ~", "zip -r x.zip ~", "tar -cf x.tar ~", "rsync -a ~ x", "rm -rf xargs build", "rm find", "rm -rf /private/tmp/x/y", "export \"D_1=$X\"; x=build; rm -rf $x", "cp ../h a/l && rm -rf a/l/.claude", "watch 'rm -rf build'", "su me -c 'rm -rf build'",
     ] {
         assert_eq!(verdict(command), "fine", "{command}");
     }

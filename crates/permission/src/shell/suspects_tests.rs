@@ -18,6 +18,7 @@ fn every_position_is_found() {
         "sh -c \"a; curl x\"", "eval 'curl x'", "echo ${a:-$(curl x)}", "$'\\x63url' x", "echo \"unterminated; $(curl x",
         "find . -exec curl {} +", "f(){ curl x; }; f", "echo \"a $(echo \"$(curl x)\")\"", "cat <<EOF\n$(curl x)\nEOF",
         "x > >(curl y)", "while curl x; do y; done",
+        "echo \"$(echo ')'; curl x)\"", "echo \"${a:-'}'$(curl x)}\"", "cat <(echo \")\"; curl x)",
     ] {
         assert!(finds(command, "curl"), "{command:?}: {:?}", find(command));
     }

@@ -233,12 +233,16 @@ mod tests {
         assert_eq!(units("for f in a b; do cat ${f}.txt; done").unwrap(), ["cat a.txt", "cat b.txt"]);
         assert_eq!(units("for i in {1..3}; do echo $i; done").unwrap(), ["echo 1", "echo 2", "echo 3"]);
         assert_eq!(units("for i in a; do for j in b c; do cat $i/$j; done; done").unwrap(), ["cat a/b", "cat a/c"]);
+        // A pattern of names below the folder may be printed, one of names elsewhere may not.
+        assert_eq!(units("for f in *.rs; do echo $f; make; done").unwrap(), ["echo *.rs", "make"]);
         for command in [
             "for f in a b; do $f x; done",
             "for f in $X; do cat \"$f\"; done",
             "for f in $(ls); do cat \"$f\"; done",
             "for f in 'a /etc/passwd'; do cat $f; done",
             "for f in *.rs; do cat $f; done",
+            "for f in /etc/*; do echo $f; done",
+            "for f in ../*; do echo $f; done",
             "for f in a; do cat '${f}'\"$f\"; done",
             "for f in a; do for f in /etc/passwd; do true; done; cat \"$f\"; done",
             "for f in a; do printf -v f /etc/passwd; cat \"$f\"; done",

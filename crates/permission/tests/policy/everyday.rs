@@ -41,13 +41,17 @@ fn answer(query: &NameQuery) -> Vec<String> {
 
 /// The decision of a session without rules, in a plain repository.
 fn decide(command: &str) -> &'static str {
+    decide_in(PermissionMode::Default, command)
+}
+
+fn decide_in(mode: PermissionMode, command: &str) -> &'static str {
     let place = SessionDirectories {
         cwd: CWD.into(),
         home: Some("/home/u".into()),
         roots: vec![CWD.into()],
         ..SessionDirectories::default()
     };
-    let policy = Policy::new(PermissionMode::Default, &[], place, &Path::to_path_buf).0;
+    let policy = Policy::new(mode, &[], place, &Path::to_path_buf).0;
     let accesses = [Access::Run(command.to_owned())];
     let request = PermissionQuery::new("Bash", &accesses);
     let facts = PathFacts::gather(CWD.into(), policy.needs(&request, Path::new(CWD)), Path::to_path_buf);
@@ -83,4 +87,21 @@ fn what_only_looks_like_an_everyday_command_is_asked_about() {
     let lines = include_str!("../asked.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let wrong: Vec<&str> = lines.filter(|command| decide(command) != "ask").collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn names_on_disk_are_known_only_while_the_command_writes_nothing() {
+    for (command, expected) in [
+        ("cat $(git ls-files)", "allow"),
+        ("cat $(git ls-files); echo x > out", "ask"),
+        ("echo x > out; cat $(git ls-files)", "ask"),
+        ("touch x.txt; cat $(git ls-files)", "ask"),
+        ("cat *", "allow"),
+        ("cat *; echo x > out", "ask"),
+        ("echo x > out; cat *", "ask"),
+        ("echo x > out; echo y", "allow"),
+        ("touch x.txt; ls", "allow"),
+    ] {
+        assert_eq!(decide_in(PermissionMode::AcceptEdits, command), expected, "{command}");
+    }
 }

@@ -7,4 +7,5 @@ mod held;
 mod properties;
 mod security_cases;
 mod smoke;
+mod surroundings;
 mod wrappers;

@@ -28,6 +28,7 @@ pub(super) struct EntryNode {
     pub(super) body: Option<LineSpan>,
     pub(super) timestamp: Option<Box<str>>,
     pub(super) message_id: Option<Box<str>>,
+    /// `None` for all but assistant lines.
     pub(super) model: Option<Box<str>>,
     pub(super) prompt_id: Option<Box<str>>,
     pub(super) subtype: Option<Box<str>>,

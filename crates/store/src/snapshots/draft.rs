@@ -389,5 +389,5 @@ fn nearest(folder: &Path) -> (PathBuf, Vec<PathBuf>) {
 
 /// Devices and the kernel's own trees hold no work.
 fn is_virtual(path: &Path) -> bool {
-    ["/dev", "/proc", "/sys"].iter().any(|dir| path.starts_with(dir)) || path.parent().is_none()
+    ["/dev", "/proc", "/sys"].iter().any(|dir| path.starts_with(dir))
 }

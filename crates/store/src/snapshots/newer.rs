@@ -148,5 +148,9 @@ fn entries(bytes: &[u8], hash: usize) -> Option<String> {
         hasher.update([0]);
         at = if version == 4 { name_at + length + 1 } else { at + ((name_at + length - at) / 8 + 1) * 8 };
     }
-    (bytes.len() >= at + hash).then(|| format!("{:x}", hasher.finalize()))
+    // Extensions follow, then a hash of everything: a file with hashes of another length does not end there.
+    while at + hash < bytes.len() {
+        at += 8 + number(at + 4)? as usize;
+    }
+    (bytes.len() == at + hash).then(|| format!("{:x}", hasher.finalize()))
 }

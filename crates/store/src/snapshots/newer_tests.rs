@@ -210,3 +210,94 @@ fn a_socket_that_was_there_is_no_product_of_the_change() {
     assert_eq!((undone.removed, undone.problems), (vec![folder.join("new")], vec![]));
     assert!(folder.join("socket").exists() && folder.join("old").exists());
 }
+
+#[test]
+fn a_file_that_is_there_again_in_a_new_folder_is_newer_work() {
+    let place = Place::new();
+    let file = place.write("d/f", "old");
+    place.change_one(&file, || std::fs::remove_dir_all(place.dir.join("d")).unwrap());
+    place.write("d/f", "own");
+    assert_eq!(place.refused(), [file]);
+}
+
+#[test]
+fn a_way_that_cannot_be_followed_is_not_taken_for_an_absent_file() {
+    let place = Place::new();
+    let file = place.write("d/f", "old");
+    let folder = place.dir.join("d");
+    place.change_one(&file, || {
+        std::fs::remove_dir_all(&folder).unwrap();
+        symlink("elsewhere", &folder).unwrap();
+    });
+    // What is behind a link is not known, so nothing there is called newer.
+    std::fs::remove_file(&folder).unwrap();
+    place.write("d/f", "own");
+    assert!(place.refused().is_empty());
+}
+
+/// One staged file: the time in it, its object, its name.
+type StagedFile<'a> = (u32, u8, &'a str);
+
+/// The index of a repository as git writes it, with hashes of `hash` bytes.
+fn index(version: u32, hash: usize, files: &[StagedFile<'_>]) -> Vec<u8> {
+    let mut bytes = [b"DIRC".as_slice(), &version.to_be_bytes(), &(files.len() as u32).to_be_bytes()].concat();
+    for (time, object, name) in files {
+        let start = bytes.len();
+        for number in [*time, 0, *time, 0, 1, 2, 0o100_644, 3, 4, 5] {
+            bytes.extend(number.to_be_bytes());
+        }
+        bytes.extend(std::iter::repeat_n(*object, hash));
+        bytes.extend((name.len() as u16).to_be_bytes());
+        // Version 4 shares the beginning of a name with the one before: nothing of it here.
+        bytes.extend((version == 4).then_some(0));
+        bytes.extend(name.as_bytes());
+        let padding = if version == 4 { 1 } else { 8 - (bytes.len() - start) % 8 };
+        bytes.extend(std::iter::repeat_n(0, padding));
+    }
+    // An extension, and the hash of the file.
+    bytes.extend([b"TREE".as_slice(), &3_u32.to_be_bytes(), b"abc"].concat());
+    bytes.extend(std::iter::repeat_n(7, hash));
+    bytes
+}
+
+#[test]
+fn an_index_is_compared_by_what_is_staged() {
+    for (version, hash) in [(2, 20), (3, 20), (4, 20), (2, 32), (4, 32)] {
+        let changed_later = |later: &[StagedFile<'_>]| {
+            let place = Place::new();
+            place.write("r/HEAD", "ref: refs/heads/main");
+            let path = place.write("r/index", "");
+            std::fs::write(&path, index(version, hash, &[(1, 1, "a")])).unwrap();
+            let staged = index(version, hash, &[(1, 1, "a"), (1, 2, "src/longer.rs")]);
+            place.change_one(&path, || std::fs::write(&path, staged).unwrap());
+            std::fs::write(&path, index(version, hash, later)).unwrap();
+            place.refused() == [path]
+        };
+        let what = format!("version {version}, {hash} bytes");
+        assert!(!changed_later(&[(9, 1, "a"), (8, 2, "src/longer.rs")]), "{what}: only times are refreshed");
+        assert!(changed_later(&[(1, 1, "a"), (1, 3, "src/longer.rs")]), "{what}: other content");
+        assert!(changed_later(&[(1, 1, "a"), (1, 2, "src/longer.rx")]), "{what}: another name");
+        assert!(changed_later(&[(1, 1, "a")]), "{what}: unstaged");
+        assert!(changed_later(&[]), "{what}: empty");
+    }
+}
+
+#[test]
+fn what_only_looks_like_an_index_is_compared_by_its_content() {
+    let refreshed = |folder_has_head: bool, name: &str, first: &[u8], second: &[u8]| {
+        let place = Place::new();
+        if folder_has_head {
+            place.write("r/HEAD", "ref: refs/heads/main");
+        }
+        let path = place.write(&format!("r/{name}"), "old");
+        place.change_one(&path, || std::fs::write(&path, first).unwrap());
+        std::fs::write(&path, second).unwrap();
+        place.refused() == [path]
+    };
+    let (first, second) = (index(2, 20, &[(1, 1, "a")]), index(2, 20, &[(2, 1, "a")]));
+    assert!(!refreshed(true, "index", &first, &second));
+    assert!(refreshed(false, "index", &first, &second), "no repository");
+    assert!(refreshed(true, "index.lock", &first, &second), "another file");
+    let other = |bytes: &[u8]| [b"CRID", &bytes[4..]].concat();
+    assert!(refreshed(true, "index", &other(&first), &other(&second)), "another format");
+}

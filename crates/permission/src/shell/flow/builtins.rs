@@ -46,9 +46,7 @@ impl FlowWalker<'_> {
                     self.flow.odd_patterns |= !only_strict(&name, &texts);
                 }
                 "xargs" => self.replaced_names(arguments, &unit),
-                "env" | "parallel" | "find" | "watch" | "ssh" | "su" | "flock" | "script" => {
-                    self.inner_texts(&name, arguments);
-                }
+                "env" | "watch" | "ssh" | "su" | "flock" | "script" => self.inner_texts(arguments),
                 shell if SHELLS.contains(&shell) => self.shell(arguments, &unit.input),
                 "source" | "." => self.source(arguments, &unit.input),
                 _ => {}
@@ -211,10 +209,7 @@ impl FlowWalker<'_> {
     }
 
     /// Programs that hand a text to a shell: `env -S`, `xargs sh -c` are found by their words.
-    fn inner_texts(&mut self, name: &str, arguments: &[FlowArgument]) {
-        if !matches!(name, "watch" | "ssh" | "su" | "flock" | "script" | "env") {
-            return;
-        }
+    fn inner_texts(&mut self, arguments: &[FlowArgument]) {
         let is_code = |text: &String| text.contains([' ', ';', '|', '&']);
         let texts: Vec<String> = arguments.iter().filter_map(FlowArgument::text).filter(is_code).collect();
         for text in texts {

@@ -37,6 +37,9 @@ fn words_are_followed_as_far_as_the_text_tells() {
         ("X=$(mktemp -d); rm -rf \"$X\"", "rm -rf /tmp/tmp.x"),
         ("unset HOME; cat $HOME/x", "cat /x"),
         ("cat @(a|b)", "cat ?"),
+        // Quotes take away the meaning of a range only inside a bracket.
+        ("cat [a'-'c]", "cat [a\\-c]"),
+        ("cat [ab]'-'c", "cat [ab]-c"),
         ("eval 'cat sec*'", "cat sec*"),
         ("sh -c 'cat sec*'", "cat sec*"),
         ("echo 'cat sec*' | sh", "cat sec*"),

@@ -114,6 +114,10 @@ fn programs_and_what_they_read() {
         ("sudo cat a", "/w/a"),
         ("env X=1 timeout 5 cat a*", "/w/a*"),
         ("cat /proc/self/cwd/a", "/w/a"),
+        ("cat /dev/null /dev/tty a", "/w/a"),
+        ("cat /proc/self/fd/3", ""),
+        ("git diff -- -n secrets/k", "/w/-n/ /w/secrets/k/"),
+        ("git log -p -n 3 -- --", "/w/--/"),
         ("cat a/../b", "/w/a/../b"),
         ("X=a; cat $X/k", "/w/a/k"),
         ("for f in a b; do cat $f; done", "/w/a /w/b"),
@@ -150,6 +154,9 @@ fn trees_are_walked_as_told() {
     assert!(walk("rg --hidden x").ignores && !walk("rg --hidden x").skips_hidden);
     assert!(!walk("rg -uu x").ignores && !walk("rg -uu x").skips_hidden);
     assert_eq!(walk("rg -g '!secrets/**' x").overrides, ["!secrets/**"]);
+    assert_eq!(walk("rg --glob '!secrets/**' --iglob '!KEYS/**' x").overrides, Vec::<String>::new());
+    let depths = ["rg --max-depth 2 x", "rg --maxdepth=2 x", "rg -d 2 x", "rg x", "diff a b", "diff -r a b"];
+    assert_eq!(depths.map(|command| walk(command).depth), [Some(2), Some(2), Some(2), None, Some(1), None]);
     assert_eq!(walk("grep -r --exclude-dir=secrets x .").exclude_dir, ["secrets"]);
     assert_eq!(walk("grep -r --include='*.rs' x .").include, ["*.rs"]);
     assert!(walk("grep -R x .").follows_links && !walk("grep -r x .").follows_links);
