@@ -16,6 +16,7 @@ mod input;
 mod messages;
 mod model_experience;
 mod mx_file_tools;
+mod mx_session;
 mod notes;
 mod output;
 mod resume;

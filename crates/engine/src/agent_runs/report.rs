@@ -52,6 +52,9 @@ pub(super) fn judge(ended: &TurnEnd, max_turns: Option<u32>) -> AgentVerdict {
             report: with_note(text, "The agent was stopped before it was done."),
             is_error: true,
         },
+        Some(EndReason::RepeatedCalls) => {
+            good(with_note(text, "The agent only repeated the same calls and was stopped before it was done."))
+        }
         Some(
             EndReason::ApiError
             | EndReason::Refused

@@ -3,6 +3,7 @@
 
 use super::build::{AgentSession, AgentSpec};
 use super::report;
+use crate::agents::recover::neutralise;
 use crate::agents::{AgentRefusal, AgentSlot, AgentTable, builtin};
 use crate::decide::EndReason;
 use crate::session::LiveSession;
@@ -135,7 +136,10 @@ impl AgentRun {
             Some(worktree) => worktree.remove_if_unchanged(Some(&hooks)).await,
             None => None,
         };
-        let verdict = report::judge(&ended, self.spec.definition.max_turns);
+        let mut verdict = report::judge(&ended, self.spec.definition.max_turns);
+        if let Some(checks) = self.session.io.knowledge.checks.describe() {
+            verdict.report = format!("{}\n\n[{}]", verdict.report, neutralise(&checks));
+        }
         let template = &self.agents.template();
         let finished = AgentResult {
             id: self.spec.id.clone(),
