@@ -118,6 +118,7 @@ fn joins_lines(text: &str, range: &Range<usize>, replacement: &str) -> bool {
 /// The lines of `text` without their line ends, with the offset of each. Text that ends with a newline has an empty
 /// last line.
 struct Lines<'a> {
+    all: &'a str,
     text: Vec<&'a str>,
     starts: Vec<usize>,
 }
@@ -126,11 +127,15 @@ impl<'a> Lines<'a> {
     fn of(text: &'a str) -> Self {
         let lines: Vec<&str> = text.split('\n').collect();
         let starts = lines.iter().scan(0, |at, line| Some(std::mem::replace(at, *at + line.len() + 1))).collect();
-        Self { text: lines, starts }
+        Self { all: text, text: lines, starts }
     }
 
     fn len(&self) -> usize {
         self.text.len()
+    }
+
+    fn is_line_end(&self, offset: usize) -> bool {
+        self.all[offset..].is_empty() || self.all[offset..].starts_with('\n')
     }
 
     /// The indices at which `count` lines fit.
@@ -161,12 +166,14 @@ fn unless_several(
 }
 
 /// The lines of `new` for the file: those that `old` has too as they are in the file (`found`, line by line that of
-/// `old`), the others converted, and so is a blank last line that stood before other lines: what follows it may be the
-/// rest of a line, which must not get its white space. `None` when a line cannot be converted.
+/// `old`), the others converted. Where the place ends within a line (`ends_line` is false), a blank last line that stood
+/// before other lines is converted too: the rest of that line must not get its white space. `None` when a line cannot be
+/// converted.
 fn keep_file_lines(
     found: &[&str],
     old: &[&str],
     new: &[&str],
+    ends_line: bool,
     convert: impl Fn(&str) -> Option<String>,
 ) -> Option<String> {
     let mut out: Vec<String> = Vec::with_capacity(new.len());
@@ -174,8 +181,8 @@ fn keep_file_lines(
         match op.tag() {
             DiffTag::Equal => {
                 for (old_at, new_at) in op.old_range().zip(op.new_range()) {
-                    let is_moved_end =
-                        new_at + 1 == new.len() && old_at + 1 < old.len() && new[new_at].trim().is_empty();
+                    let is_moved_end = new_at + 1 == new.len() && old_at + 1 < old.len();
+                    let is_moved_end = is_moved_end && !ends_line && new[new_at].trim().is_empty();
                     out.push(if is_moved_end { convert(new[new_at])? } else { found[old_at].to_owned() });
                 }
             }

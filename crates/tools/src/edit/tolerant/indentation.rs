@@ -27,7 +27,8 @@ pub(super) fn places(text: &str, old: &str, new: &str) -> Vec<Place> {
         .map(|(range, found)| {
             let rule = IndentRule::between(&wanted, &found);
             let change = rule.and_then(|rule| {
-                let text = keep_file_lines(&found, &wanted, &new, |line| rule.apply(line))?;
+                let ends_line = lines.is_line_end(range.end);
+                let text = keep_file_lines(&found, &wanted, &new, ends_line, |line| rule.apply(line))?;
                 Some((text, TextDifference::Indentation(rule)))
             });
             Place { range, change }

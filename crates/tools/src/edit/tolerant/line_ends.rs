@@ -29,7 +29,7 @@ fn trimmed_places(lines: &Lines<'_>, old: &str, new: &str) -> Vec<Place> {
             // White space that was sent at line ends where the file has none is not meant.
             let is_extra = found.iter().zip(&old).any(|(file, sent)| ends_blank(sent) && !ends_blank(file));
             let convert = |line: &str| Some(if is_extra { line.trim_end() } else { line }.to_owned());
-            let replacement = keep_file_lines(&found, &old, &new, convert);
+            let replacement = keep_file_lines(&found, &old, &new, lines.is_line_end(range.end), convert);
             Place { range, change: replacement.map(|text| (text, TextDifference::LineEnds)) }
         })
         .collect()
