@@ -32,6 +32,23 @@ fn no_check_passes_when_nothing_was_done() {
     assert_eq!(passed.into_inner().unwrap(), [""; 0]);
 }
 
+/// [MX-41] A run that has to be killed has not passed, whatever its check says.
+#[test]
+fn a_run_over_its_limit_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = json!({"type": "result", "result": "done"});
+    let program = noting_program(folder.path(), &[line]);
+    std::fs::write(folder.path().join("check"), "exit 0\n").unwrap();
+    let task = Task { folder: folder.path().to_path_buf(), limit: Duration::from_secs(20), ..first_task() };
+    let key = "CARGO_MANIFEST_DIR".to_owned();
+    let backend = Backend::Live { url: None, key, model: None, record: None };
+    assert!(run(&task, &program, &backend).unwrap().passed);
+    std::fs::write(&program, "#!/bin/bash\nprintf '{\"type\": \"result\", \"result\": \"done\"}\\n'\nexec sleep 600\n")
+        .unwrap();
+    let late = run(&Task { limit: Duration::from_secs(1), ..task }, &program, &backend).unwrap();
+    assert!(!late.passed && late.said.contains("did not end within 1 s"), "{}", late.said);
+}
+
 /// A program in place of gimlet that notes how it was started and answers with these lines.
 fn noting_program(folder: &Path, lines: &[Value]) -> PathBuf {
     let path = folder.join("program");
