@@ -78,9 +78,11 @@ fn read_up_to(file: File, limit: usize, hint: u64) -> io::Result<LimitedRead> {
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 const IGNORE_BYTES: u64 = 16 << 20;
 
-/// An ignore file of `dir` that must not be read: not a regular file, or larger than any real one.
+/// An ignore file of `dir` that must not be read: not a regular file, or larger than any real one. Also `.git`, where it
+/// is a file: the walk reads where the repository is.
 pub fn unreadable_ignore_file(dir: &Path) -> Option<PathBuf> {
-    let here = IGNORE_FILES.iter().map(|name| dir.join(name)).find(|file| is_unreadable(file));
+    let link = std::iter::once(dir.join(".git"));
+    let here = IGNORE_FILES.iter().map(|name| dir.join(name)).chain(link).find(|file| is_unreadable(file));
     here.or_else(|| {
         let git = crate::git::git_dir(dir)?;
         let common = git.join("commondir");

@@ -64,6 +64,8 @@ impl NamedPrograms {
                 set(entry.key(), "cat");
                 set(format!("diff.{name}.cachetextconv"), "false");
             }
+            // Its value says only whether git stores what the program printed.
+            ("diff", Some(_), "cachetextconv") => set(entry.key(), "false"),
             ("diff", None, "external") | ("diff", Some(_), "command") | ("merge", Some(_), "driver") => {
                 set(entry.key(), "false");
             }
