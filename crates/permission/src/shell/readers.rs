@@ -105,7 +105,10 @@ impl ReadPlanner<'_> {
         let from_xargs = is_fed(unit, name);
         match walk {
             _ if from_xargs => self.add_appended_names(name, unit),
-            Some(walk) if !(piped && name == "rg") => self.operand(name, &ShellField::literal("."), Some(walk), unit),
+            Some(_) if matches!(name, "7z" | "7za" | "7zz" | "pax" | "aws") => {}
+            Some(walk) if !(piped && matches!(name, "rg" | "ack" | "ag" | "ugrep" | "ug")) => {
+                self.operand(name, &ShellField::literal("."), Some(walk), unit)
+            }
             Some(_) | None => {}
         }
     }
@@ -211,6 +214,8 @@ impl ReadPlanner<'_> {
                 walk.skips_hidden = options.unrestricted < 2 && !options.hidden;
                 Some(walk)
             }
+            // Each has rules of its own about what it leaves out.
+            "ack" | "7z" | "pax" | "aws" => Some(walk),
             "zip" | "scp" => {
                 walk.follows_links = true;
                 options.recursive.then_some(walk)

@@ -44,7 +44,7 @@ fn removals_that_take_undo_away_are_refused() {
         "alias r='rm -rf'; shopt -s expand_aliases\nr ~", "shopt -s expand_aliases; BASH_ALIASES[r]='rm -rf'\nr ~", "BASH_CMDS[r]=/bin/rm; r -rf ~", "hash -p /bin/rm r; r -rf ~",
         "ln -s /bin/rm r; ./r -rf ~", "cp /bin/rm r && ./r -rf ~", "/lib64/ld-linux-x86-64.so.2 /bin/rm -rf ~", "ssh-agent rm -rf ~", "mv -t /trash ~", "mv --target-directory=/trash ~",
         "mv -ft /trash ~", "tar -cf x.tar --remove-files -C ~ .", "zip -rmq x.zip ~", "rsync -a --remove-source-files ~/ x/", "rm -rf /dev/fd/../root/home/u", "fd . ~ -x rm -rf",
-        "(cd ~; rm -rf $PWD)", "a=(~ x); rm -rf \"${a[@]}\"", "sudo rm -rf ~", "trap 'rm -rf ~' EXIT", "rm -rf /home",
+        "(cd ~; rm -rf $PWD)", "a=(~ x); rm -rf \"${a[@]}\"", "sudo rm -rf ~", "trap 'rm -rf ~' EXIT", "rm -rf /home", "gio trash ~", "gio remove -f ~/.claude",
     ] {
         assert_eq!(verdict(command), "refuse", "{command}");
     }
@@ -61,6 +61,8 @@ fn unknown_and_critical_removals_are_asked_about() {
         "( ( rm -rf \"$X\" ) )", "( ( cd ~; rm -rf * ) )", "exec 3<~; rm -rf /dev/fd/3/* /dev/fd/3/.claude", "exec 3<~; rm -rf /proc/self/fd/3/.claude", "rm -rf /dev/fd/3/.claude 3<~", "x=build; declare -n y=x; y=~; rm -rf $x",
         "declare -l x; x=/HOME/U; rm -rf $x", "cd ~ && git init -q && git clean -fdxq", "git -C ~ clean -fdx", "ln -s $X lnk; rm -rf lnk/y", "x=build; printf -v \"$n\" ~; rm -rf $x",
         "x=build; export \"$n\"; rm -rf $x", "chroot /x rm -rf y", "alias r=$X; r ~", "rm -rf ~root", "find $X -delete", "rsync -a --delete e/ ~/x/..",
+        "CDPATH=/home cd u && rm -rf ./*", "CDPATH=/home; cd u && rm -rf *", "export CDPATH=/home; cd u; rm -rf ./*", "declare CDPATH=..; pushd u; rm -rf *",
+        "read CDPATH <<< /home; cd u; rm -rf *", "CDPATH=/home pushd u; rm -rf ./*", "eval CDPATH=/home; cd u; rm -rf *", "gio trash $X",
     ] {
         assert_ne!(verdict(command), "fine", "{command}");
     }
@@ -79,6 +81,7 @@ fn ordinary_removals_are_quiet() {
         "git clean -fdx", "git clean -n", "rm -rf src/", "declare -a files=(a b); rm -rf \"${files[@]}\"", "export A=1 B=2; rm -rf build", "tar cf x.tar src && rm -rf src", "mv -t dir a b", "alias ll='ls -l'; rm x",
         "echo 'ls' | sh", "mv a b", "mv $X y", "bash -c 'make clean'", "rm -rf \"${X:-build}\"", "export D=build; rm -rf \"$D\"", "rm -rf node_modules && npm ci", "rm -rf $PWD/target",
         "for f in *.c; do rm \"${f%.c}.o\"; done", "for ((i=0;i<3;i++)); do rm f$i; done", "echo rm -rf ~", "git commit -m 'rm -rf ~'", "bash <<E\nmake $X\nE",
+        "CDPATH=; cd ./src && rm -rf *", "gio trash old", "gio info x",
     ] {
         assert_eq!(verdict(command), "fine", "{command}");
     }
