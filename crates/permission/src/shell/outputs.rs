@@ -132,6 +132,27 @@ fn rewrites(program: &str, arguments: &[String]) -> bool {
     })
 }
 
+/// The operands of such a call, without its script.
+fn rewritten(program: &str, arguments: &[String]) -> Vec<String> {
+    let (valued, script): (&[char], bool) = match program {
+        "perl" | "ruby" => (&['e', 'E'], false),
+        "awk" | "gawk" => (&['i', 'v', 'F'], true),
+        "yq" => (&[], true),
+        _ => (&[], false),
+    };
+    let mut operands = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        if !word.starts_with('-') {
+            operands.push(word.clone());
+        } else if !word.starts_with("--") && word.ends_with(valued) {
+            rest.next();
+        }
+    }
+    operands.drain(..usize::from(script && !operands.is_empty()));
+    operands
+}
+
 /// `curl -w '%output{file}…'`.
 fn curl_format(arguments: &[String], outputs: &mut WrittenFiles) {
     for (_, rest) in
@@ -167,7 +188,7 @@ pub(crate) fn written_by(program: &str, arguments: &[String]) -> WrittenFiles {
         _ => {}
     }
     if rewrites(program, arguments) {
-        outputs.files.extend(arguments.iter().filter(|word| !word.starts_with('-')).cloned());
+        outputs.files.extend(rewritten(program, arguments));
     }
     if let Some(writer) = WRITERS.iter().find(|writer| writer.names.contains(&program)) {
         writer.read_arguments(arguments, &mut outputs);
