@@ -127,7 +127,7 @@ fn rewrites(program: &str, arguments: &[String]) -> bool {
     REWRITERS.iter().filter(|(programs, ..)| programs.contains(&program)).any(|(_, letters, long)| {
         arguments.iter().any(|word| {
             let clustered = word.starts_with('-') && !word.starts_with("--") && word.len() > 1;
-            long.contains(&word.as_str()) || (clustered && letters.chars().any(|c| in_cluster(word, c, "eEIMmxCDF0l")))
+            long.contains(&word.as_str()) || (clustered && letters.chars().any(|c| in_cluster(word, c, "eEIMxCDF0l")))
         })
     })
 }
