@@ -64,8 +64,6 @@ impl NamedPrograms {
                 set(entry.key(), "cat");
                 set(format!("diff.{name}.cachetextconv"), "false");
             }
-            // Its value says only whether git stores what the program printed.
-            ("diff", Some(_), "cachetextconv") => set(entry.key(), "false"),
             ("diff", None, "external") | ("diff", Some(_), "command") | ("merge", Some(_), "driver") => {
                 set(entry.key(), "false");
             }
@@ -76,7 +74,8 @@ impl NamedPrograms {
                 set(entry.key(), "true");
             }
             ("core", None, "pager") | ("interactive", None, "difffilter") => set(entry.key(), "cat"),
-            ("pager", ..) => set(entry.key(), "false"),
+            // The second one only says whether git stores what the program printed.
+            ("pager", ..) | ("diff", Some(_), "cachetextconv") => set(entry.key(), "false"),
             ("hook", Some(name), _) => {
                 set(format!("hook.{name}.enabled"), "false");
                 set(format!("hook.{name}.command"), "true");
