@@ -107,7 +107,7 @@ impl ReadPlanner<'_> {
             _ if from_xargs => self.add_appended_names(name, unit),
             Some(_) if matches!(name, "7z" | "7za" | "7zz" | "pax" | "aws") => {}
             Some(walk) if !(piped && matches!(name, "rg" | "ack" | "ag" | "ugrep" | "ug")) => {
-                self.operand(name, &ShellField::literal("."), Some(walk), unit)
+                self.operand(name, &ShellField::literal("."), Some(walk), unit);
             }
             Some(_) | None => {}
         }
@@ -214,8 +214,6 @@ impl ReadPlanner<'_> {
                 walk.skips_hidden = options.unrestricted < 2 && !options.hidden;
                 Some(walk)
             }
-            // Each has rules of its own about what it leaves out.
-            "ack" | "7z" | "pax" | "aws" => Some(walk),
             "zip" | "scp" => {
                 walk.follows_links = true;
                 options.recursive.then_some(walk)
@@ -227,7 +225,8 @@ impl ReadPlanner<'_> {
                 walk.follows_links = true;
                 Some(walk)
             }
-            "mv" | "ln" => Some(walk),
+            // The searchers and packers have rules of their own about what they leave out.
+            "mv" | "ln" | "ack" | "7z" | "pax" | "aws" => Some(walk),
             _ => None,
         }
     }
