@@ -45,8 +45,8 @@ pub(super) enum FirstRun {
 pub(super) struct AgentResult {
     pub(super) id: String,
     pub(super) agent_type: String,
-    /// The agent cannot be continued.
-    pub(super) one_shot: bool,
+    /// The agent is a copy of the conversation and cannot be continued.
+    pub(super) is_fork: bool,
     pub(super) status: TaskStatus,
     pub(super) report: String,
     pub(super) is_error: bool,
@@ -135,12 +135,15 @@ impl AgentRun {
             Some(worktree) => worktree.remove_if_unchanged(Some(&hooks)).await,
             None => None,
         };
-        let verdict = report::judge(&ended, self.spec.definition.max_turns);
+        let mut verdict = report::judge(&ended, self.spec.definition.max_turns);
+        if verdict.is_empty {
+            verdict.report = report::without_words(self.session.context.history().turns());
+        }
         let template = &self.agents.template();
         let finished = AgentResult {
             id: self.spec.id.clone(),
             agent_type: self.spec.definition.name.clone(),
-            one_shot: builtin::is_one_shot(&self.spec.definition),
+            is_fork: builtin::is_fork(&self.spec.definition),
             status: verdict.status,
             report: report::bounded(&verdict.report, &template.env, &template.session_dir),
             is_error: verdict.is_error,

@@ -1,13 +1,11 @@
 //! The built-in agent types. A declared type of the same name replaces one.
 
-use crate::tool_facts;
 use config::agents::{AgentDefinition, AgentPrompt};
 use config::roots::DefinitionScope;
 use sys::Env;
-use tools::ToolClass;
 
-/// Types whose agents answer once and cannot be continued.
-const ONE_SHOT: [&str; 3] = ["Explore", "Plan", FORK];
+/// All that a type needs which looks around and changes nothing.
+const READ_ONLY_TOOLS: [&str; 4] = ["Bash", "Read", "Glob", "Grep"];
 /// A copy of the session with its whole conversation.
 pub(crate) const FORK: &str = "fork";
 
@@ -35,20 +33,14 @@ pub(super) fn fork() -> AgentDefinition {
     )
 }
 
+/// Forks cannot be continued: their own record holds only what they did, not the conversation they are copies of.
 pub(crate) fn is_fork(definition: &AgentDefinition) -> bool {
-    definition.name == FORK && is_one_shot(definition)
+    definition.path.is_none() && definition.scope == DefinitionScope::Managed && definition.name == FORK
 }
 
 /// `CLAUDE_CODE_FORK_SUBAGENT`: off by default.
 pub(crate) fn has_forks(env: &Env) -> bool {
     env.is_on("CLAUDE_CODE_FORK_SUBAGENT")
-}
-
-/// Whether agents of this type cannot be continued.
-pub(crate) fn is_one_shot(definition: &AgentDefinition) -> bool {
-    definition.path.is_none()
-        && definition.scope == DefinitionScope::Managed
-        && ONE_SHOT.contains(&definition.name.as_str())
 }
 
 fn built_in(name: &str, description: &str, prompt: &str) -> AgentDefinition {
@@ -66,9 +58,7 @@ fn general() -> AgentDefinition {
 }
 
 fn read_only(definition: AgentDefinition) -> AgentDefinition {
-    let changes = |name: &&str| matches!(tool_facts::tool_facts(name).class, ToolClass::Edit | ToolClass::Agent);
-    let disallowed_tools = tool_facts::names().filter(changes).map(str::to_owned).collect();
-    AgentDefinition { disallowed_tools, omit_claude_md: true, ..definition }
+    AgentDefinition { tools: Some(READ_ONLY_TOOLS.map(str::to_owned).into()), omit_claude_md: true, ..definition }
 }
 
 fn explore() -> AgentDefinition {
@@ -106,10 +96,11 @@ mod tests {
 
     #[test]
     fn read_only_types_have_no_tool_that_changes_files() {
+        use tools::ToolClass::{Read, Search, Shell};
         for definition in [explore(), plan()] {
-            for tool in ["Edit", "MultiEdit", "Write", "NotebookEdit", "Agent"] {
-                let is_taken = definition.disallowed_tools.iter().any(|name| name == tool);
-                assert!(is_taken, "{} has {tool}", definition.name);
+            for tool in definition.tools.unwrap() {
+                let class = crate::tool_facts::tool_facts(&tool).class;
+                assert!(matches!(class, Read | Search | Shell), "{} has {tool}", definition.name);
             }
         }
     }
