@@ -113,8 +113,8 @@ fn a_short_brief_is_told() {
         let replies = vec![agent("toolu_a", prompt, &json!({"run_in_background": background}))];
         let (server, sandbox) = conversation(replies, |_| ScriptedReply::text("Seen."));
         stream(&sandbox, "go", &[]);
-        let result = server.requests().into_iter().map(|r| r.tool_result_text("toolu_a")).find(|t| !t.is_empty());
-        let result = result.unwrap();
+        let told_to_main = |request: &CapturedRequest| !is_agent(request) && !request.tool_results().is_empty();
+        let result = server.requests().into_iter().find(told_to_main).unwrap().tool_result_text("toolu_a");
         assert_eq!(result.contains(SHORT), told, "{prompt} {background}: {result}");
         // Nothing follows the brief.
         assert!(agent_requests(&server)[0].last_user_text().ends_with(prompt));
@@ -367,10 +367,10 @@ fn the_last_failing_check_is_quoted() {
         (vec![run(check), run("touch fixed"), run(check)], false),
         (vec![run("echo fine")], false),
     ] {
-        let allowed = ["--permission-mode", "bypassPermissions"];
+        let allowed = ["--allowedTools", "Bash"];
         let (server, _sandbox) = compacted(work, vec![ScriptedReply::text("SUMMARY.")], &allowed);
         let text = server.last_request().all_text();
-        assert_eq!(text.contains("The last command that failed, and has not succeeded since"), quoted, "{text}");
+        assert_eq!(text.contains("The last command that failed and has not succeeded since"), quoted, "{text}");
         assert_eq!(text.contains("line 50") && text.contains("line 32"), quoted, "{text}");
         assert!(!text.contains("line 31") && !text.contains(" <system-reminder>\n"), "{text}");
     }
@@ -387,7 +387,7 @@ fn background_work_is_named_with_its_file() {
         ScriptedReply::text("Went on."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    let args = ["--permission-mode", "bypassPermissions"];
+    let args = ["--allowedTools", "Bash"];
     let mut running = crate::common::host(&sandbox, &args).spawn();
     for prompt in ["begin", "/compact", "go on"] {
         running.send_user(prompt);
