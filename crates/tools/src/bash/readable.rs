@@ -13,8 +13,9 @@ pub(super) struct ShownEnds {
 
 impl ShownEnds {
     pub(super) const SUCCESS: Self = Self { first: 4_000, last: 6_000 };
-    /// The end of a failure says more than its beginning. With what is said about the rest it fits in 15,000 characters.
-    pub(super) const FAILURE: Self = Self { first: 3_000, last: 11_500 };
+    /// The end of a failure says more than its beginning. With the likely causes and the path of the file, what is
+    /// shown of a failure stays below 15,000 bytes.
+    pub(super) const FAILURE: Self = Self { first: 3_000, last: 11_000 };
 }
 
 /// Most characters of one line that is longer than an end may be.
