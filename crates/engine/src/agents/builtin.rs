@@ -1,11 +1,11 @@
 //! The built-in agent types. A declared type of the same name replaces one.
 
+use crate::tool_facts;
 use config::agents::{AgentDefinition, AgentPrompt};
 use config::roots::DefinitionScope;
 use sys::Env;
+use tools::ToolClass;
 
-/// All that a type needs which looks around and changes nothing.
-const READ_ONLY_TOOLS: [&str; 4] = ["Bash", "Read", "Glob", "Grep"];
 /// A copy of the session with its whole conversation.
 pub(crate) const FORK: &str = "fork";
 
@@ -58,7 +58,12 @@ fn general() -> AgentDefinition {
 }
 
 fn read_only(definition: AgentDefinition) -> AgentDefinition {
-    AgentDefinition { tools: Some(READ_ONLY_TOOLS.map(str::to_owned).into()), omit_claude_md: true, ..definition }
+    // Commands, files and searches: all that it takes to look around.
+    let is_needed = |name: &&str| {
+        matches!(tool_facts::tool_facts(name).class, ToolClass::Shell | ToolClass::Read | ToolClass::Search)
+    };
+    let tools = tools::builtin::names().filter(is_needed).map(str::to_owned).collect();
+    AgentDefinition { tools: Some(tools), omit_claude_md: true, ..definition }
 }
 
 fn explore() -> AgentDefinition {
@@ -96,12 +101,8 @@ mod tests {
 
     #[test]
     fn read_only_types_have_no_tool_that_changes_files() {
-        use tools::ToolClass::{Read, Search, Shell};
         for definition in [explore(), plan()] {
-            for tool in definition.tools.unwrap() {
-                let class = crate::tool_facts::tool_facts(&tool).class;
-                assert!(matches!(class, Read | Search | Shell), "{} has {tool}", definition.name);
-            }
+            assert_eq!(definition.tools.unwrap(), ["Bash", "Read", "Glob", "Grep"], "{}", definition.name);
         }
     }
 }
