@@ -32,17 +32,23 @@ use std::process::ExitCode;
 
 const USAGE: &str = "Usage: cargo xtask <task>
 
-  test                  format, edges, lints, all Rust tests, the short evaluation, documentation, then the clients of others and a real model
+  test                  format, edges, lints, all Rust tests, the short evaluation, documentation, the walks of CONTRIBUTING.md, then the clients of others and a real model
     --no-clients        without the clients and the real model
     --changed           only the crates that the uncommitted change touches, and those that depend on them
     --only TEXT         only the Rust tests whose full name contains TEXT
   test --long [NAME]    the full counts of tests that have a short form, in pieces that can be continued
   flake [TEXT]          repeat the tests that start processes 20 times beside busy loops, in pieces that can be continued
+    --minutes N         end after N minutes; the next run continues
+    --build             only build
   mutate [NAME]         change deciding functions one by one and see which changes no test notices, in pieces that can be continued
     --sample N          this many changes (300)
     --seed S            another sample
-  fuzz [NAME]           run the fuzz targets with libFuzzer; the minutes of all runs add up
+  fuzz [NAME]           build the fuzz targets and run them with libFuzzer; time and executions of all runs add up
     --minutes N         of each target (2)
+    --folder FOLDER     for programs, inputs and findings (target/fuzz)
+    --build             only build
+    --endless           run what is built, one target after the other until stopped, without touching the tree
+    --record            add what an endless run has done so far to docs/testing.md and fuzz/corpus
   keep-data             write the data that later builds must read: one of each kind, as a fixture
   deps                  check the edges between our crates, cycles between the modules of a crate, and names of tools
   supply                check licences, sources and number of the packages we depend on
@@ -74,8 +80,7 @@ fn main() -> ExitCode {
         ["test", "--long"] => test::long(&root(), None),
         ["test", "--long", name] => test::long(&root(), Some(name)),
         ["test", ref options @ ..] => test::run(&root(), options),
-        ["flake"] => test::flake(&root(), None),
-        ["flake", filter] => test::flake(&root(), Some(filter)),
+        ["flake", ref options @ ..] => test::flake(&root(), options),
         ["mutate", ref options @ ..] => mutate::run(&root(), options),
         ["fuzz", ref options @ ..] => fuzz::run(&root(), options),
         ["keep-data"] => keep_data::run(&root()),

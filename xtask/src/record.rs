@@ -10,12 +10,37 @@ const END: &str = "<!-- /results -->";
 
 /// Adds the row of `kind` and `name`, or replaces it.
 pub(crate) fn row(root: &Path, kind: &str, name: &str, result: &str) -> Result<()> {
+    rows(root, kind, &[(name, result.to_owned())])
+}
+
+/// Adds or replaces the rows of `kind`: pairs of name and result, all or none.
+pub(crate) fn rows(root: &Path, kind: &str, rows: &[(&str, String)]) -> Result<()> {
     let path = root.join(FILE);
-    let text = std::fs::read_to_string(&path).context(FILE)?;
-    let text = with_row(&text, &format!("| {kind} | {name} |"), &format!(" {} | {result} |", today()))?;
+    let mut text = std::fs::read_to_string(&path).context(FILE)?;
+    let date = today();
+    for (name, result) in rows {
+        text = with_row(&text, &key(kind, name), &format!(" {date} | {result} |"))?;
+    }
     std::fs::write(&path, text).context(FILE)?;
-    println!("   {kind} {name}: {result} (written to {FILE})");
+    for (name, result) in rows {
+        println!("   {kind} {name}: {result} (written to {FILE})");
+    }
     Ok(())
+}
+
+/// The recorded result of `kind` and `name`.
+pub(crate) fn result(root: &Path, kind: &str, name: &str) -> Result<Option<String>> {
+    let text = std::fs::read_to_string(root.join(FILE)).context(FILE)?;
+    Ok(result_in(&text, &key(kind, name)))
+}
+
+fn result_in(text: &str, key: &str) -> Option<String> {
+    let (_date, result) = text.lines().find_map(|line| line.strip_prefix(key))?.split_once(" | ")?;
+    Some(result.strip_suffix(" |")?.to_owned())
+}
+
+fn key(kind: &str, name: &str) -> String {
+    format!("| {kind} | {name} |")
 }
 
 fn with_row(text: &str, key: &str, rest: &str) -> Result<String> {
@@ -38,7 +63,7 @@ pub(crate) fn today() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::with_row;
+    use super::{result_in, with_row};
 
     #[test]
     fn a_row_is_added_sorted_and_replaced() {
@@ -50,5 +75,7 @@ mod tests {
             twice,
             "a\n<!-- results -->\n| Kind | Name | Date | Result |\n|---|---|---|---|\n| flake | y | d | ok |\n| long | x | d2 | ok |\n<!-- /results -->\nb"
         );
+        assert_eq!(result_in(&twice, "| long | x |").as_deref(), Some("ok"));
+        assert_eq!(result_in(&twice, "| long | y |"), None);
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod queue;
 mod times;
 
 use crate::steps::{self, Stages, cargo_program};
-use crate::{clients, deps, eval, ids, settings, supply};
+use crate::{clients, deps, eval, ids, settings, supply, walk};
 use anyhow::{Result, bail};
 use build::{Built, TestBinary};
 use queue::{TestCase, TestQueue, TestRun};
@@ -86,6 +86,7 @@ fn run_stages(root: &Path, options: &Options, stages: &mut Stages) -> Result<()>
             stages.stage("model experience", || eval::gate(root, product))?;
         }
         stages.stage("documentation", || documentation(root))?;
+        stages.stage("first change", || walk::run(root))?;
         if !options.no_clients {
             clients::run(root, built.product.as_deref(), stages)?;
         }

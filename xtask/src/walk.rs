@@ -1,4 +1,4 @@
-//! `cargo xtask first-change`: carries out the steps of CONTRIBUTING.md on a copy of the tree, builds it and runs it.
+//! `cargo xtask first-change`, a stage of the test command: carries out the steps of CONTRIBUTING.md on a copy of the tree, builds it and runs it.
 
 use crate::clients;
 use crate::steps::{cargo_program, target_folder};

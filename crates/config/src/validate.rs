@@ -179,7 +179,7 @@ impl SettingsCheck<'_> {
     }
 }
 
-/// Checks of a value speak only of values that have the shape; the others are told by it.
+/// Checks of a value report only values that have the shape; the check of the shape reports the others.
 fn fits_loosely(shape: &KeyShape, value: &Value) -> bool {
     match shape {
         KeyShape::Text => value.is_string(),

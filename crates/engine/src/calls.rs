@@ -1,6 +1,7 @@
 //! Runs the calls of one response. Every call gets exactly one result. Shared calls run together, exclusive calls run
 //! alone and in the model's order. Results are recorded and sent in call order.
 
+mod advice;
 mod finalize;
 mod inspect;
 pub(crate) mod interact;
@@ -9,6 +10,7 @@ mod undo_capture;
 
 use crate::session::SessionIo;
 use crate::session::hooks::FinishedCall;
+use futures_util::future::BoxFuture;
 use prepare::{CallDraft, CallVerdict, PendingCall, PreparedCall};
 use serde_json::value::RawValue;
 use session_parts::permission_prompt::PermissionReply;
@@ -20,7 +22,8 @@ use store::StoreError;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tools::facts::SiblingFailure;
-use tools::{CallConcurrency, CallContext, ToolCall, ToolOutcome};
+use tools::{CallConcurrency, CallContext, ToolCall, ToolClass, ToolOutcome};
+use wire::hooks::HookEventName;
 use wire::sdk::{SdkMessage, ToolProgress};
 
 /// Interval of progress messages for running calls.
@@ -40,8 +43,17 @@ pub(crate) struct BatchReport {
     pub deferred: Option<ToolUse>,
 }
 
-/// Runs `uses` to their ends. Fails only when the transcript cannot be written.
-pub(crate) async fn run(
+/// Runs `uses` to their ends. Fails only when the transcript cannot be written. The future has a box without a type: the
+/// other crates that await it would contain a copy of all its code otherwise.
+pub(crate) fn run<'a>(
+    uses: Vec<ToolUse>,
+    io: &'a mut SessionIo,
+    turn: &'a CancellationToken,
+) -> BoxFuture<'a, Result<BatchReport, StoreError>> {
+    Box::pin(run_batch(uses, io, turn))
+}
+
+async fn run_batch(
     mut uses: Vec<ToolUse>,
     io: &mut SessionIo,
     turn: &CancellationToken,
@@ -314,6 +326,7 @@ impl CallBatch {
                 crate::session::notes::check(&self.uses[self.delivered], &mut outcome, io);
                 let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
                 io.output.ledger.tool_ms += took_ms;
+                io.note_call(&self.uses[self.delivered], &outcome);
                 io.after_call(&self.uses[self.delivered], &mut outcome, took_ms, &self.turn).await;
                 io.apply_effects(std::mem::take(&mut outcome.effects))?;
             }
@@ -338,5 +351,22 @@ impl CallBatch {
             };
             io.output.host.send(SdkMessage::ToolProgress(message)).await;
         }
+    }
+}
+
+impl SessionIo {
+    /// Records what a call that ran means for later reminders.
+    fn note_call(&mut self, used: &ToolUse, outcome: &ToolOutcome) {
+        let facts = self.tooling.facts(&used.name);
+        let class = facts.class;
+        let edited = facts.file.filter(|_| class == ToolClass::Edit).and_then(|file| file.path_in(&used.input));
+        let edited = edited.map(|path| self.workspace().absolute(&path));
+        let knowledge = &mut self.knowledge;
+        knowledge.checks.note(used, class, outcome);
+        knowledge.lists.count(1, class == ToolClass::TaskList);
+        knowledge.causes.command |= class == ToolClass::Shell;
+        knowledge.causes.edited.extend(edited);
+        let event = if outcome.is_error { HookEventName::PostToolUseFailure } else { HookEventName::PostToolUse };
+        knowledge.causes.hook |= class == ToolClass::Edit && self.hooks.listens(event);
     }
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use session_parts::compaction_policy::CompactionTrigger;
 use session_parts::context::{ConversationTooLarge, ModelContext};
 use session_parts::messages::Attachment;
+use session_parts::messages::attachment::LATEST_WORDS;
 use session_parts::prompts;
 use session_parts::provider::ProviderConnectionError;
 use session_parts::transcript_writer::BoundaryLine;
@@ -61,7 +62,7 @@ pub(crate) async fn run(
     };
     let kept = KeptTail::choose(trigger, context);
     let told = summary.clone() + &failing_check::quoted(&context.history().turns()[..kept.start]);
-    let message = summary_message(&told, &kept, context, io);
+    let message = summary_message(&told, io);
     replace(&message, &kept, CompactionFacts { trigger, pre_tokens, took: started.elapsed() }, context, io).await?;
     Ok(CompactionOutcome::Done(summary))
 }
@@ -190,12 +191,8 @@ impl KeptTail {
 }
 
 /// The message that replaces the history.
-fn summary_message(summary: &str, kept: &KeptTail, context: &ModelContext, io: &SessionIo) -> String {
+fn summary_message(summary: &str, io: &SessionIo) -> String {
     let mut text = format!("{}\n\n{summary}\n", prompts::CONTINUED);
-    if !context.last_prompt.is_empty() && !context.keeps_last_prompt(kept.start) {
-        let latest = prompts::bounded(&context.last_prompt);
-        write!(text, "\nThe user's latest message, word for word:\n\n{latest}\n").ok();
-    }
     if let Some(path) = io.output.transcript.file() {
         write!(
             text,
@@ -341,7 +338,7 @@ impl LiveSession {
         match &outcome {
             CompactionOutcome::Done(summary) => {
                 self.io.output.ledger.forget_last();
-                self.reattach()?;
+                self.reattach().await?;
                 self.publish_usage();
                 self.after_compaction(trigger, summary.clone(), token).await?;
             }
@@ -364,7 +361,7 @@ impl LiveSession {
     }
 
     /// Adds instructions, skills, the plan, recent files and unfinished lists again, in their current state.
-    fn reattach(&mut self) -> Result<(), StoreError> {
+    async fn reattach(&mut self) -> Result<(), StoreError> {
         let memory = self.io.rules.watch.memory();
         self.context.set_instructions(memory.files);
         self.io.knowledge.skills.reset_sent(memory.lazy);
@@ -377,9 +374,21 @@ impl LiveSession {
         if let Some(plan) = crate::session::plan::plan_attachment(&mut self.io) {
             self.attach(plan)?;
         }
+        self.send_project_facts().await?;
+        self.io.knowledge.lists.reset();
+        self.io.knowledge.repeats.forget();
         for note in reattach::attachments(&self.io, self.context.kept_budget()) {
             self.attach(note)?;
         }
+        self.repeat_latest_words()
+    }
+
+    /// Adds the user's latest message as the last one, when the compaction did not keep it.
+    fn repeat_latest_words(&mut self) -> Result<(), StoreError> {
+        let Some(words) = self.context.lost_words().map(prompts::latest_words) else { return Ok(()) };
+        let Some(note) = Attachment::note(LATEST_WORDS, words) else { return Ok(()) };
+        let uuid = self.io.output.transcript.attachment(note.line)?;
+        self.context.push_latest_words(&note.text, uuid);
         Ok(())
     }
 }

@@ -79,6 +79,8 @@ pub(crate) struct TurnFacts {
     pub structured: StructuredState,
     /// Responses in a row whose calls all had unreadable input.
     pub malformed_in_a_row: u32,
+    /// How often the model repeated the same call, once that is more than allowed.
+    pub repeats: Option<usize>,
     /// The last overflow was about bytes (413), not tokens.
     pub oversized: bool,
     /// The next request would come too close to the end of the window.
@@ -127,6 +129,8 @@ pub(crate) enum EndReason {
     RapidRefill,
     MaxOutputTokens,
     MalformedCalls,
+    /// The model only repeated the same calls.
+    RepeatedCalls,
     Unrecorded,
     AbortedStreaming,
     AbortedTools,
@@ -256,6 +260,9 @@ fn after_calls(facts: &TurnFacts) -> NextAction {
     if facts.malformed_in_a_row >= MAX_MALFORMED {
         return NextAction::End(EndReason::MalformedCalls);
     }
+    if facts.repeats.is_some() {
+        return NextAction::End(EndReason::RepeatedCalls);
+    }
     within_turn_limit(facts, call_model(facts))
 }
 
@@ -286,6 +293,7 @@ impl EndReason {
             Self::RequestTooLarge => "image_error",
             Self::RapidRefill => "rapid_refill_breaker",
             Self::MalformedCalls => "malformed_tool_use_exhausted",
+            Self::RepeatedCalls => "repeated_calls_exhausted",
             Self::AbortedStreaming => "aborted_streaming",
             Self::AbortedTools | Self::AbortedWait => "aborted_tools",
             Self::HookStopped => "hook_stopped",
@@ -313,6 +321,7 @@ impl EndReason {
             Self::Budget => "error_max_budget_usd",
             Self::StructuredRetries => "error_max_structured_output_retries",
             Self::MalformedCalls
+            | Self::RepeatedCalls
             | Self::Unrecorded
             | Self::AbortedStreaming
             | Self::AbortedTools
@@ -336,6 +345,7 @@ mod tests {
             continuations: 0,
             structured: StructuredState::NotAsked,
             malformed_in_a_row: 0,
+            repeats: None,
             oversized: false,
             crowded: false,
             relief: OverflowRelief::Compact,

@@ -64,6 +64,7 @@ mod deferred;
 mod embedding;
 mod open;
 pub mod query;
+mod repeats;
 mod result;
 pub mod screens;
 mod serve;

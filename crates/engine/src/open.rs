@@ -50,8 +50,10 @@ use session_parts::options::selection;
 use session_parts::options::{SessionChoice, SessionOptions, StartRequest};
 use session_parts::permission_prompt::PermissionChannel;
 use session_parts::plan::{self, PlanState};
+use session_parts::project_facts::ProjectFacts;
 use session_parts::prompt_recipe::DEFAULT_STYLE;
 use session_parts::prompt_recipe::style_name;
+use session_parts::prompts::PersonAttendance;
 use session_parts::provider::ProviderConnection;
 use session_parts::questions::HostQuestions;
 use session_parts::resume;
@@ -127,6 +129,7 @@ struct PromptInputs {
     restored: Option<resume::RestoredConversation>,
     files: Vec<config::MemoryFile>,
     system: Vec<Fragment>,
+    facts: Option<Arc<ProjectFacts>>,
 }
 
 /// Everything known before the parts are built.
@@ -366,6 +369,7 @@ impl SessionAssembly {
         let state = Arc::new(self.tool_state(env_files.as_ref()));
         servers.owner.mask_with(Arc::clone(&state.masking));
         let ledger = self.ledger();
+        let facts = self.project_facts(&policy);
         let template = agent::template(
             &self,
             &registry,
@@ -378,6 +382,7 @@ impl SessionAssembly {
                 skills: skills_template,
                 watch: &watch,
                 servers: &servers,
+                project_facts: facts.as_ref(),
             },
         );
         let agents = Arc::new(AgentTable::new(
@@ -407,7 +412,7 @@ impl SessionAssembly {
         let mcp = McpToolset::new(servers, Arc::clone(&registry), self.server_filter()).continue_from(remembered);
         let knowledge = KnowledgeParts { skills, mcp, plan: self.planning() };
         let system = recipe.system(&self.loaded, &self.model.id);
-        let context = self.context(identity, PromptInputs { restored, files, system });
+        let context = self.context(identity, PromptInputs { restored, files, system, facts });
         let env = self.env.clone();
         let builder = NewSession { env, output, rules, tooling, knowledge, provider, hooks, context };
         let (io, context) = builder.build();
@@ -512,6 +517,16 @@ impl SessionAssembly {
             Some("stdio") if self.options.host.multi_turn => PermissionChannel::Host(questions.clone()),
             Some("stdio") | None => PermissionChannel::Nobody,
             Some(tool) => PermissionChannel::Tool(tool.to_owned()),
+        }
+    }
+
+    /// Who can answer questions, decided as in `permission_channel`.
+    fn attendance(&self) -> PersonAttendance {
+        match self.options.permissions.prompt_tool.as_deref() {
+            _ if self.options.permissions.no_prompts => PersonAttendance::Absent,
+            Some("stdio") if self.options.host.multi_turn => PersonAttendance::Present,
+            Some("stdio") | None => PersonAttendance::Absent,
+            Some(_) => PersonAttendance::Program,
         }
     }
 
@@ -625,7 +640,7 @@ impl SessionAssembly {
     }
 
     fn context(&self, identity: Arc<RequestIdentity>, inputs: PromptInputs) -> ContextSource {
-        let PromptInputs { restored, files, system } = inputs;
+        let PromptInputs { restored, files, system, facts } = inputs;
         ContextSource::Conversation(Box::new(ConversationParts {
             catalog: Arc::clone(&self.catalog),
             restored,
@@ -635,6 +650,7 @@ impl SessionAssembly {
             system,
             files,
             notes: self.notes_dir(),
+            facts,
             limits: TurnLimits {
                 max_turns: self.options.limits.max_turns.or_else(|| self.agent.as_ref()?.max_turns),
                 max_budget_usd: self.options.limits.max_budget_usd,

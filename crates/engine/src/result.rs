@@ -233,6 +233,7 @@ fn build(session: &mut LiveSession, turn: TurnState, reason: EndReason, stopped:
         result_index: io.output.results,
         fast_mode_state: FAST_MODE,
         subagent_stats: io.tooling.spawner.agents.stats(),
+        x_checks: io.knowledge.checks.report(),
         uuid: sys::id::uuid(),
     }
 }
@@ -276,6 +277,12 @@ fn explain(turn: &TurnState, reason: EndReason) -> String {
             "The model did not deliver output that fits the schema within the allowed retries".into()
         }
         EndReason::MalformedCalls => "The model sent unreadable tool calls several times in a row".into(),
+        EndReason::RepeatedCalls => {
+            let times = turn.facts.repeats.unwrap_or_default();
+            format!(
+                "The model repeated the same call with the same result {times} times, so the turn was ended (setting maxRepeats)"
+            )
+        }
         EndReason::AbortedStreaming | EndReason::AbortedTools => "Interrupted by the user".into(),
         EndReason::AbortedWait => "Interrupted by the user while work in the background was waited for".into(),
         EndReason::Completed

@@ -2,6 +2,8 @@
 
 mod agents;
 pub(crate) mod builder;
+mod changed_files;
+pub(crate) mod checks;
 mod grants;
 pub(crate) mod hooks;
 pub(crate) mod housekeeping;
@@ -11,6 +13,7 @@ mod mid_turn;
 pub(crate) mod notes;
 mod parts;
 pub(crate) mod plan;
+pub(crate) mod reminders;
 mod resources;
 pub(crate) mod results;
 mod side_question;

@@ -77,10 +77,10 @@ impl ToolSession {
         };
         let report = {
             let run = calls::run(vec![used], &mut self.session.io, cancel);
-            tokio::pin!(run, listen);
+            tokio::pin!(listen);
             tokio::select! {
                 biased;
-                report = &mut run => report,
+                report = run => report,
                 // The session owns the sending side, so `listen` never ends.
                 () = &mut listen => return None,
             }

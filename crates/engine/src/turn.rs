@@ -11,6 +11,7 @@ use crate::decide::{EndReason, NextAction, PhaseResult, ResponseSummary, decide}
 use crate::deferred;
 use crate::result;
 use crate::session::LiveSession;
+use crate::session::checks::TurnChecks;
 use crate::session::hooks::{SettingsCheckTime, StopState, StopVerdict};
 use crate::step;
 use crate::turn::opening::TurnOpening;
@@ -25,6 +26,7 @@ use session_parts::skills;
 use session_parts::tool_use::ToolUse;
 use session_parts::transcript_writer::PromptSource;
 use store::StoreError;
+use tools::ToolClass;
 use wire::sdk::{SystemBody, TurnOrigin};
 
 /// Runs a turn. Its result has been sent to the host when this returns.
@@ -40,6 +42,11 @@ pub(crate) async fn run(session: &mut LiveSession, opener: TurnOpener) -> TurnEn
     }
     session.io.output.ledger.start_turn();
     session.io.rules.denials.clear();
+    session.io.knowledge.repeats.forget();
+    // All turns of an agent are one task.
+    if session.io.output.host.agent_id().is_none() {
+        session.io.knowledge.checks = TurnChecks::default();
+    }
     session.io.hooks.stop = None;
     let token = turn.token.clone();
     let mut opener = Some(opener);
@@ -93,6 +100,10 @@ pub(crate) async fn run(session: &mut LiveSession, opener: TurnOpener) -> TurnEn
                 turn.ask_for_output_again();
                 continue_with(session, &mut turn, prompts::DEMAND_OUTPUT).await;
             }
+            NextAction::StopHooks if must_verify(session, &turn) => {
+                turn.is_asked_to_verify = true;
+                continue_with(session, &mut turn, prompts::VERIFY).await;
+            }
             NextAction::StopHooks => {
                 if let Some(reason) = stop(session, &mut turn).await {
                     return finish(session, turn, reason).await;
@@ -101,6 +112,17 @@ pub(crate) async fn run(session: &mut LiveSession, opener: TurnOpener) -> TurnEn
             NextAction::End(reason) => return finish(session, turn, reason).await,
         }
     }
+}
+
+/// Whether the model is asked once to check what it changed.
+fn must_verify(session: &LiveSession, turn: &TurnState) -> bool {
+    let settings = &session.io.rules.watch.loaded.settings;
+    let may_go_on = turn.facts.max_turns.is_none_or(|max| turn.facts.steps < max);
+    settings.verify_before_end.as_deref() == Some("remind")
+        && !turn.is_asked_to_verify
+        && may_go_on
+        && session.io.knowledge.checks.lacks_run()
+        && session.io.tooling.registry.specs().any(|spec| spec.facts.class == ToolClass::Shell)
 }
 
 impl TurnState {
@@ -124,13 +146,7 @@ async fn call_model(session: &mut LiveSession, turn: &mut TurnState) {
     {
         return turn.fail_unrecorded(&error);
     }
-    if let Err(error) = session.send_skill_changes().await {
-        return turn.fail_unrecorded(&error);
-    }
-    if let Err(error) = session.send_plan_mode() {
-        return turn.fail_unrecorded(&error);
-    }
-    if let Err(error) = session.announce_servers() {
+    if let Err(error) = session.send_reminders().await {
         return turn.fail_unrecorded(&error);
     }
     let LiveSession { control, context, io, .. } = session;
@@ -180,7 +196,7 @@ pub(crate) async fn run_calls(session: &mut LiveSession, turn: &mut TurnState) {
     let phase = async {
         // The lines with the calls are in the file before any call has an effect.
         io.output.transcript.barrier().await?;
-        Box::pin(calls::run(uses, io, &token)).await
+        calls::run(uses, io, &token).await
     };
     match control.during(phase).await {
         Some(Ok(report)) => {
@@ -189,6 +205,7 @@ pub(crate) async fn run_calls(session: &mut LiveSession, turn: &mut TurnState) {
             }
             let delivered = io.tooling.structured.as_ref().is_some_and(|s| s.is_delivered());
             turn.after_calls(&report, delivered);
+            turn.facts.repeats = io.knowledge.repeats.exceeded();
             let touched = skills::touched_files(touching, &report.results, &io.workspace());
             context.push_results(report.results, report.lines);
             if let Err(error) = session.after_calls(&touched).await {
@@ -340,6 +357,7 @@ async fn close_open_calls(
         | EndReason::Budget
         | EndReason::StructuredRetries
         | EndReason::MalformedCalls
+        | EndReason::RepeatedCalls
         | EndReason::Unrecorded => Ok(()),
     }
 }

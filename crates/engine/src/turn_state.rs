@@ -55,6 +55,8 @@ pub(crate) struct TurnState {
     pub deferred: Option<DeferredToolUse>,
     /// The last refusal of the model.
     pub refusal: Option<RefusalMark>,
+    /// The model was asked to check its work.
+    pub is_asked_to_verify: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -108,6 +110,7 @@ impl TurnState {
                 continuations: 0,
                 structured,
                 malformed_in_a_row: 0,
+                repeats: None,
                 oversized: false,
                 crowded: false,
                 relief: session.context.relief(),
@@ -129,6 +132,7 @@ impl TurnState {
             stop_active: false,
             deferred: None,
             refusal: None,
+            is_asked_to_verify: false,
         }
     }
 

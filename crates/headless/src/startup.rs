@@ -64,6 +64,7 @@ fn failure(session_id: &str, message: &str, reason: Option<&'static str>) -> Tur
         warnings: Vec::new(),
         terminal_reason: None,
         startup_failure_reason: reason,
+        x_checks: None,
         user_message_uuid: None,
         local_command: None,
         origin: None,

@@ -12,9 +12,9 @@ use crate::server_spec::McpStatus;
 use crate::settings::RetryPauses;
 use crate::subscription;
 use crate::transport;
+use crate::transport::boxed::BoxedTransport;
 use crate::transport::remote::{RemoteEndpoint, RemoteError};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
-use rmcp::transport::Transport as RmcpTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::value::RawValue;
 use std::error::Error;
@@ -189,13 +189,21 @@ async fn open(
             let (stdio, last_words) =
                 transport::stdio::open(command, &shared.settings, &shared.owner).map_err(ConnectFailure::Permanent)?;
             *words.lock() = Some(Arc::clone(&last_words));
-            let opened = greet(stdio, (server, ProtocolEra::Handshake), shared, Some(Arc::clone(&last_words))).await;
+            let opened = greet(
+                BoxedTransport::new(stdio),
+                (server, ProtocolEra::Handshake),
+                shared,
+                Some(Arc::clone(&last_words)),
+            )
+            .await;
             let opened = match opened {
                 Err(GreetingFailure::Other(refused)) if shared.settings.negotiates => {
                     tracing::debug!(server = server.name, ?refused, "the server may know no handshake");
                     let (stdio, last_words) = transport::stdio::open(command, &shared.settings, &shared.owner)
                         .map_err(ConnectFailure::Permanent)?;
-                    let greeted = greet(stdio, (server, ProtocolEra::Stateless), shared, Some(last_words)).await;
+                    let greeted =
+                        greet(BoxedTransport::new(stdio), (server, ProtocolEra::Stateless), shared, Some(last_words))
+                            .await;
                     greeted.map_err(|_| GreetingFailure::Known(refused))
                 }
                 opened => opened,
@@ -210,16 +218,20 @@ async fn open(
         McpTransport::Http(address) => open_http(server, shared, &remote(address)).await,
         McpTransport::Sse(address) => {
             let sse = transport::sse::open(remote(address)).await.map_err(|error| classify(&error))?;
-            greet(sse, (server, ProtocolEra::Handshake), shared, None).await.map_err(GreetingFailure::failure)
+            greet(BoxedTransport::new(sse), (server, ProtocolEra::Handshake), shared, None)
+                .await
+                .map_err(GreetingFailure::failure)
         }
         McpTransport::Ws(address) => {
             let socket = transport::ws::open(remote(address)).await.map_err(|error| classify(&error))?;
-            greet(socket, (server, ProtocolEra::Handshake), shared, None).await.map_err(GreetingFailure::failure)
+            greet(BoxedTransport::new(socket), (server, ProtocolEra::Handshake), shared, None)
+                .await
+                .map_err(GreetingFailure::failure)
         }
         McpTransport::Sdk { .. } => {
             let manifest = shared.take_manifest(&server.name);
             let (bridge, inbound) = transport::bridge::open(&server.name, Arc::clone(&shared.owner), manifest);
-            let greeted = greet(bridge, (server, ProtocolEra::Handshake), shared, None).await;
+            let greeted = greet(BoxedTransport::new(bridge), (server, ProtocolEra::Handshake), shared, None).await;
             let mut connected = greeted.map_err(GreetingFailure::failure)?;
             connected.inbound = Some(inbound);
             Ok(connected)
@@ -237,7 +249,7 @@ async fn open_http(
     let open = || transport::streamable::open(remote.clone());
     let known = *server.era.lock();
     if shared.settings.negotiates && known != Some(ProtocolEra::Handshake) {
-        match greet(open(), (server, ProtocolEra::Stateless), shared, None).await {
+        match greet(BoxedTransport::new(open()), (server, ProtocolEra::Stateless), shared, None).await {
             Ok(connected) => return Ok(connected),
             Err(GreetingFailure::Known(failure)) => return Err(failure),
             Err(GreetingFailure::Other(failure)) => {
@@ -245,7 +257,9 @@ async fn open_http(
             }
         }
     }
-    greet(open(), (server, ProtocolEra::Handshake), shared, None).await.map_err(GreetingFailure::failure)
+    greet(BoxedTransport::new(open()), (server, ProtocolEra::Handshake), shared, None)
+        .await
+        .map_err(GreetingFailure::failure)
 }
 
 /// Why a connection could not begin.
@@ -297,7 +311,7 @@ fn is_unreached(error: &(dyn Error + 'static)) -> bool {
 
 /// Begins the connection and reads the first lists.
 async fn greet(
-    transport: impl RmcpTransport<RoleClient> + 'static,
+    transport: BoxedTransport,
     (server, era): (&ServerEntry, ProtocolEra),
     shared: &HostShared,
     last_words: Option<Arc<LastWords>>,

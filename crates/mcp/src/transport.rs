@@ -1,6 +1,7 @@
 //! Transports to a server. Each implements the library's transport trait; bytes that are not protocol messages
 //! never reach the library.
 
+pub(crate) mod boxed;
 pub(crate) mod bridge;
 pub(crate) mod remote;
 pub(crate) mod sse;

@@ -1,12 +1,9 @@
-//! A local estimate of token counts, for servers that cannot count. It is rather too high: dense code has fewer
-//! characters per token than prose.
+//! A local estimate of token counts, for servers that cannot count.
 
 use crate::fragment::{Fragment, FragmentHead};
 use crate::request::ModelRequest;
 use memchr::memmem;
 
-/// Bytes per token, times four.
-const QUARTER_BYTES: u64 = 13;
 const IMAGE: u64 = 1_600;
 /// Bytes of base64 per token of a document: pages are charged as text and as image.
 const DOCUMENT_BYTES: u64 = 40;
@@ -14,7 +11,7 @@ const DOCUMENT_BYTES: u64 = 40;
 const MEDIA_FROM: usize = 4 * 1024;
 
 pub fn text(bytes: usize) -> u64 {
-    (bytes as u64 * 4).div_ceil(QUARTER_BYTES)
+    wire::tokens::of_bytes(bytes)
 }
 
 pub fn fragment(fragment: &Fragment) -> u64 {

@@ -10,6 +10,7 @@ use crate::compaction_policy::CompactionPolicy;
 use crate::compaction_policy::OverflowRelief;
 use crate::history::{History, HistoryPart};
 use crate::messages::Attachment;
+use crate::project_facts::ToldFacts;
 use crate::prompts::{self, InstructionText};
 use model::repair::{KeepThinking, RepairLimits as BodyLimits, RepairNeeds};
 use model::request::{PrefixTokens, ThinkingChoice};
@@ -81,6 +82,8 @@ pub struct Reminders {
     pub is_context_sent: bool,
     /// The folder for notes to later sessions; `None` when there are no notes.
     pub notes: Option<std::path::PathBuf>,
+    /// What was told of the facts about the project.
+    pub facts: ToldFacts,
 }
 
 /// The parameters of `ModelContext::new`.
@@ -102,6 +105,7 @@ pub struct FreshContext {
     pub files: Vec<config::MemoryFile>,
     /// `None` keeps the system prompt.
     pub system: Option<Vec<Fragment>>,
+    pub facts: ToldFacts,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -329,7 +333,8 @@ impl ModelContext {
         self.settings.identity = fresh.identity;
         self.cache_marks = CacheMarks::default();
         let notes = self.reminders.notes.take();
-        self.reminders = Reminders { files: fresh.files, sent_date: None, is_context_sent: false, notes };
+        let facts = fresh.facts;
+        self.reminders = Reminders { files: fresh.files, sent_date: None, is_context_sent: false, notes, facts };
         self.last_prompt.clear();
         if let Some(system) = fresh.system {
             self.set_system(system);
@@ -422,7 +427,17 @@ impl ModelContext {
 
     /// Appends a prompt that joined a running turn.
     pub fn push_mid_turn(&mut self, content: &RawValue, line: String) {
-        self.history.push(Message::from_content(Role::User, content), HistoryPart::Prompt, vec![line]);
+        self.history.push(Message::from_content(Role::User, content), HistoryPart::Joined, vec![line]);
+    }
+
+    /// Appends the user's latest words after a compaction: later reminders are placed before them.
+    pub fn push_latest_words(&mut self, text: &str, line: String) {
+        self.history.push(Message::user_text(text), HistoryPart::Joined, vec![line]);
+    }
+
+    /// The user's latest message, when the conversation no longer holds it.
+    pub fn lost_words(&self) -> Option<&str> {
+        Some(self.last_prompt.as_str()).filter(|words| self.prompt_at.is_none() && !words.is_empty())
     }
 
     /// Appends a message of the program at the end.
@@ -530,10 +545,6 @@ impl ModelContext {
         self.history.oldest_share(share)
     }
 
-    pub fn keeps_last_prompt(&self, start: usize) -> bool {
-        self.prompt_at.is_some_and(|at| at >= start)
-    }
-
     /// Replaces everything before `start` by a summary; resets the cache marks and sends reminders again.
     pub fn replace_before(&mut self, start: usize, summary: Message, line: String) {
         self.history.replace_before(start, summary, line);
@@ -541,6 +552,22 @@ impl ModelContext {
         self.cache_marks = CacheMarks::default();
         self.output_limit = None;
         self.reminders.is_context_sent = false;
+        self.reminders.facts.forget();
+    }
+
+    /// Begins to gather the facts about the project, unless they were told.
+    pub fn start_facts(&self) {
+        self.reminders.facts.start();
+    }
+
+    /// The facts about the project, for a new conversation.
+    pub fn facts_again(&self) -> ToldFacts {
+        self.reminders.facts.anew()
+    }
+
+    /// The reminder with facts about the project that is due.
+    pub async fn due_facts(&mut self) -> Option<Attachment> {
+        Attachment::note("x_project_facts", self.reminders.facts.take_due().await?)
     }
 
     /// Sets the instruction files to send next time.

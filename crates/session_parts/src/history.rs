@@ -16,6 +16,8 @@ const MAX_COUNT_RATIO: u64 = 3;
 pub enum HistoryPart {
     /// The user's prompt: the last part of its message.
     Prompt,
+    /// What the user typed while a turn ran, or wrote before a compaction: as a prompt, it stays behind reminders.
+    Joined,
     /// Reminders, instructions and notices: placed before the prompt they were sent with.
     Beside,
     /// Answers, results and everything else, in order of arrival.
@@ -65,11 +67,13 @@ impl History {
         self.added += 1;
     }
 
-    /// The index for a reminder to the latest prompt: before the prompt if that is the last turn, else the end.
+    /// The index for a reminder: before the latest prompt or what the user typed meanwhile, if that comes last, else
+    /// the end.
     fn before_prompt(&self) -> usize {
         let end = self.turns.len();
+        let joined = self.origins.iter().rev().take_while(|origin| origin.part == HistoryPart::Joined).count();
         let is_prompt = self.origins.last().is_some_and(|origin| origin.part == HistoryPart::Prompt);
-        if is_prompt { end - 1 } else { end }
+        if is_prompt { end - 1 } else { end - joined }
     }
 
     pub fn turns(&self) -> &[Message] {
@@ -329,6 +333,25 @@ mod tests {
         assert_eq!(live.tokens(0), counted, "what is put before the prompt is counted once");
         let restored = told.map(|(text, part)| (Message::user_text(text), part, text.to_owned())).to_vec();
         assert_eq!(texts(&restored.into()), sent);
+    }
+
+    /// [MX-26] Reminders come between the results and everything that was typed meanwhile.
+    #[test]
+    fn words_typed_meanwhile_stay_last() {
+        let told = [
+            ("results", HistoryPart::Other),
+            ("first", HistoryPart::Joined),
+            ("of a hook", HistoryPart::Beside),
+            ("second", HistoryPart::Joined),
+            ("servers", HistoryPart::Beside),
+        ];
+        let mut live = History::default();
+        for (text, part) in told {
+            live.push(Message::user_text(text), part, vec![text.to_owned()]);
+        }
+        assert_eq!(texts(&live), ["results", "of a hook", "servers", "first", "second"]);
+        let restored = told.map(|(text, part)| (Message::user_text(text), part, text.to_owned())).to_vec();
+        assert_eq!(texts(&restored.into()), texts(&live));
     }
 
     #[test]

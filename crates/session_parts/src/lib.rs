@@ -23,6 +23,7 @@ pub mod permission_prompt;
 pub mod picture;
 pub mod plan;
 pub mod preflight;
+pub mod project_facts;
 pub mod prompt_history;
 pub mod prompt_recipe;
 pub mod prompts;

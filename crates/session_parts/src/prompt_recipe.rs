@@ -1,7 +1,7 @@
 //! The inputs of the system prompt, kept for another conversation of the same session.
 
 use crate::options::SessionOptions;
-use crate::prompts::{self, PromptEnvironment};
+use crate::prompts::{self, PersonAttendance, PromptEnvironment};
 use config::ProjectConfig;
 use config::agents::AgentDefinition;
 use config::roots::DefinitionRoots;
@@ -30,7 +30,9 @@ pub struct PromptRecipe {
     pub append: Option<String>,
     pub cwd: String,
     pub additional: Vec<String>,
-    pub branch: String,
+    /// What the sandbox of commands allows; `None` without one.
+    pub sandbox: Option<String>,
+    pub attendance: PersonAttendance,
     pub shell: String,
     pub roots: DefinitionRoots,
     pub origin: SessionOrigin,
@@ -77,11 +79,12 @@ impl PromptRecipe {
         prompts::environment(&PromptEnvironment {
             cwd: &self.cwd,
             additional: &self.additional,
-            branch: Some(self.branch.as_str()).filter(|b| !b.is_empty()),
             platform: std::env::consts::OS,
             os: sys::machine::os_version(),
             shell: &self.shell,
             model,
+            sandbox: self.sandbox.as_deref(),
+            attendance: Some(self.attendance),
         })
     }
 }

@@ -16,7 +16,10 @@ pub const DEMAND_OUTPUT: &str =
     "The task is not finished: call the StructuredOutput tool now, with your answer in the required shape.";
 
 /// The result of a call that the model made instead of writing the summary.
-pub const TEXT_ONLY: &str = "Text only: nothing was run, and no tool can be used now. Write the hand-over.";
+pub const TEXT_ONLY: &str = "Text only: nothing was run, and no tool can be used now.";
+
+/// Follows those results.
+pub const HAND_OVER_NOW: &str = "Write the hand-over of this conversation now, as text.";
 
 /// Asks for the summary that replaces the conversation.
 pub const COMPACT: &str = include_str!("prompts/compact.md");
@@ -28,6 +31,11 @@ pub const CONTINUED: &str = "The earlier part of this conversation was summarise
 /// The end of that message.
 pub const GO_ON: &str =
     "\nGo on from here without asking the user to repeat anything and without mentioning the summary, unless they ask.";
+
+/// The user's latest message, repeated after a compaction.
+pub fn latest_words(words: &str) -> String {
+    format!("The user's latest message, word for word:\n\n{}", bounded(words))
+}
 
 /// The user's prompt may be a whole file: a long one is cut, with a note.
 pub fn bounded(words: &str) -> std::borrow::Cow<'_, str> {
@@ -75,12 +83,33 @@ pub fn unfinished_list(what: &str, lines: &[String]) -> String {
 pub struct PromptEnvironment<'a> {
     pub cwd: &'a str,
     pub additional: &'a [String],
-    /// The branch the session started on; `None` outside a repository.
-    pub branch: Option<&'a str>,
     pub platform: &'a str,
     pub os: &'a str,
     pub shell: &'a str,
     pub model: &'a str,
+    /// What the sandbox of commands allows; `None` without one.
+    pub sandbox: Option<&'a str>,
+    /// Who can answer questions; `None` for agents, which ask nobody.
+    pub attendance: Option<PersonAttendance>,
+}
+
+/// Who can answer questions and permission prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PersonAttendance {
+    Present,
+    /// A program decides about permissions.
+    Program,
+    Absent,
+}
+
+impl PersonAttendance {
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Present => "present; questions are answered",
+            Self::Program => "not present; a program decides about permissions, and nobody answers questions",
+            Self::Absent => "not present; nobody can answer questions or grant permissions",
+        }
+    }
 }
 
 /// Whether the block was made by [`environment`].
@@ -93,13 +122,13 @@ pub fn environment(e: &PromptEnvironment<'_>) -> String {
     for dir in e.additional {
         writeln!(text, "- Additional working directory: {dir}").ok();
     }
-    let repository = e.branch.map_or("no".to_owned(), |branch| format!("yes, on branch {branch}"));
-    write!(
-        text,
-        "- Git repository: {repository}\n- Platform: {} ({})\n- Shell: {}\n- Model: {}",
-        e.platform, e.os, e.shell, e.model
-    )
-    .ok();
+    write!(text, "- Platform: {} ({})\n- Shell: {}\n- Model: {}", e.platform, e.os, e.shell, e.model).ok();
+    if let Some(sandbox) = e.sandbox {
+        write!(text, "\n- Sandbox of shell commands: {sandbox}").ok();
+    }
+    if let Some(attendance) = e.attendance {
+        write!(text, "\n- Person: {}", attendance.describe()).ok();
+    }
     text
 }
 
@@ -152,6 +181,11 @@ pub fn session_context(date: &str, files: &[InstructionText<'_>], notes: Option<
     text
 }
 
+/// The reminder with facts about the project.
+pub fn project_facts(facts: &str) -> String {
+    reminder(&format!("About this project, as of the start; later changes are not told:\n{facts}"))
+}
+
 /// Marks a text as ours.
 pub fn reminder(text: &str) -> String {
     format!("<system-reminder>\n{text}\n</system-reminder>")
@@ -186,6 +220,23 @@ pub const SKILLS_GONE: &str = "These skills are no longer available: ";
 
 pub fn skill_unchanged(name: &str) -> String {
     format!("The skill {name} was invoked again. Its instructions are already above, unchanged; follow them.")
+}
+
+/// Asks once for a check of the work.
+pub const VERIFY: &str = "Files were changed and nothing was run since. Run the check that shows whether the change works, and say how it ended; if \
+     there is none, say what was not checked.";
+
+/// Files that others changed.
+pub fn changed_files(lines: &str) -> String {
+    reminder(&format!("Changed on disk since you last saw them, and not by your edits:\n{lines}"))
+}
+
+/// Open items of a list that was not touched for some time.
+pub fn forgotten_list(lines: &[String]) -> String {
+    reminder(&format!(
+        "Open items of your list. Keep it true: update what is done, and go on with the next.\n{}",
+        lines.join("\n")
+    ))
 }
 
 /// The result of a typed skill that ran as an agent.

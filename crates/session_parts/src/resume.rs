@@ -3,6 +3,7 @@
 
 use crate::history::HistoryPart;
 use crate::mcp::RestoredServers;
+use crate::messages::attachment::LATEST_WORDS;
 use crate::messages::plain_text;
 use crate::prompts;
 use model::{Fragment, Message, Role};
@@ -200,14 +201,15 @@ fn attachment(entry: &LoadedEntry, restored: &mut RestoredConversation) {
             if kind.starts_with("x_") || kind.starts_with("plan_") || kind == "unknown_command_fallback" =>
         {
             let text = serde_json::from_str::<String>(content.get()).ok();
-            restored.extend(entry, HistoryPart::Beside, text.map(|text| Message::user_text(&text)));
+            let part = if kind == LATEST_WORDS { HistoryPart::Joined } else { HistoryPart::Beside };
+            restored.extend(entry, part, text.map(|text| Message::user_text(&text)));
         }
         ("date_change", _, Some(date), _) => {
             restored.push_before_prompt(entry, &prompts::date_change(&date));
             restored.sent_date = Some(date);
         }
         ("queued_command", .., Some(prompt)) => {
-            restored.extend(entry, HistoryPart::Prompt, Some(Message::from_content(Role::User, prompt)));
+            restored.extend(entry, HistoryPart::Joined, Some(Message::from_content(Role::User, prompt)));
         }
         _ => {}
     }

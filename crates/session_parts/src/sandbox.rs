@@ -97,6 +97,29 @@ impl SessionSandbox {
         &self.detected.problems
     }
 
+    /// What commands may write and reach, as settings say it; `None` when no backend works here.
+    pub fn describe(&self) -> Option<String> {
+        const MAX_SHOWN: usize = 8;
+        self.backend()?;
+        let shown = |all: Vec<String>| match all.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
+            Some(more) => format!("{} and {more} more", all[..MAX_SHOWN].join(", ")),
+            None => all.join(", "),
+        };
+        let files = if self.settings.filesystem.disabled == Some(true) && !self.scrubs_env() {
+            "files are not confined".to_owned()
+        } else {
+            let mut roots = self.roots.writable();
+            roots.extend(self.lists.allow_write.iter().map(paths::SandboxPath::text));
+            roots.dedup();
+            format!("writes below {} and $TMPDIR only", shown(roots))
+        };
+        let network = match self.lists.allowed_domains.as_slice() {
+            [] => "no network".to_owned(),
+            hosts => format!("network to {} only", shown(hosts.to_vec())),
+        };
+        Some(format!("{files}; {network}"))
+    }
+
     pub fn is_required(&self) -> bool {
         self.settings.fail_if_unavailable == Some(true)
     }

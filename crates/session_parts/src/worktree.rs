@@ -13,13 +13,14 @@ mod sweep;
 pub mod unsaved_work;
 
 pub use active::{ActiveWorktree, WorktreeMove};
-pub use git::{GitRunner, RemoteAccess};
+pub use git::{GitRunner, PowerlessGit, RemoteAccess};
 pub use guard::WorktreeGuard;
 pub use hooks::WorktreeHooks;
 pub use launch::{WorktreeReturn, enter, recorded, reenter};
 pub use name::WorktreeName;
 pub use sweep::sweep;
 
+use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use sys::Env;
@@ -86,8 +87,13 @@ pub struct KeptWorktree {
 }
 
 impl Worktree {
-    /// Creates a worktree, or opens the one that was created under this chosen name before.
-    pub async fn create(request: WorktreeRequest<'_>) -> Result<Self, String> {
+    /// Creates a worktree, or opens the one that was created under this chosen name before. The future has a box
+    /// without a type: each crate that awaits it would contain a copy of all its code otherwise.
+    pub fn create(request: WorktreeRequest<'_>) -> BoxFuture<'_, Result<Self, String>> {
+        Box::pin(Self::create_or_open(request))
+    }
+
+    async fn create_or_open(request: WorktreeRequest<'_>) -> Result<Self, String> {
         let root = sys::git::root(request.project);
         if let Some(hooks) = request.hooks
             && let Some(made) = hooks.create(&request.name.text, root.as_deref().unwrap_or(request.project)).await

@@ -31,17 +31,31 @@ pub fn today() -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
+/// The local weekday and the offset of the time zone, `Thursday, UTC+01:00`. As `today`, it may load the time zone.
+pub fn weekday_and_zone() -> Option<String> {
+    const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+    let parts = local_parts(i64::try_from(now_ms() / 1000).ok()?)?;
+    let minutes = parts.tm_gmtoff / 60;
+    let sign = if minutes < 0 { '-' } else { '+' };
+    let day = DAYS.get(usize::try_from(parts.tm_wday).ok()?)?;
+    Some(format!("{day}, UTC{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60))
+}
+
 fn local_date(seconds: i64) -> Option<(i64, i64, i64)> {
+    let parts = local_parts(seconds)?;
+    Some((i64::from(parts.tm_year) + 1900, i64::from(parts.tm_mon) + 1, i64::from(parts.tm_mday)))
+}
+
+fn local_parts(seconds: i64) -> Option<libc::tm> {
     let time: libc::time_t = seconds;
     let mut parts = std::mem::MaybeUninit::<libc::tm>::zeroed();
     // SAFETY: both pointers are valid for the call, and all bytes of a zeroed `tm` are a value of it.
-    let parts = unsafe {
+    unsafe {
         if libc::localtime_r(&raw const time, parts.as_mut_ptr()).is_null() {
             return None;
         }
-        parts.assume_init()
-    };
-    Some((i64::from(parts.tm_year) + 1900, i64::from(parts.tm_mon) + 1, i64::from(parts.tm_mday)))
+        Some(parts.assume_init())
+    }
 }
 
 /// Parses RFC 3339 into milliseconds since the epoch. Seconds may be missing; `None` for times before the epoch.

@@ -95,6 +95,21 @@ pub fn branch(dir: &Path) -> String {
     }
 }
 
+/// The branch that `branch` follows, as `origin/main`; `None` when the repository's configuration names none.
+pub fn upstream(dir: &Path, branch: &str) -> Option<String> {
+    let config = common_dir(&git_dir(&root(dir)?)?).join("config");
+    let entries = config::parse(&read_text(&config, CONFIG_BYTES).ok()?).ok()?;
+    let value = |name: &str| {
+        let named = entries.iter().rev().find(|entry| {
+            entry.section == "branch" && entry.subsection.as_deref() == Some(branch) && entry.name == name
+        });
+        named.and_then(|entry| entry.value.as_deref())
+    };
+    let (remote, merge) = (value("remote")?, value("merge")?);
+    let merged = merge.strip_prefix("refs/heads/").unwrap_or(merge);
+    Some(if remote == "." { merged.to_owned() } else { format!("{remote}/{merged}") })
+}
+
 /// Where refs and objects lie: the git directory itself, or that of a linked worktree's main checkout.
 pub fn common_dir(git_dir: &Path) -> PathBuf {
     let named = read_text(&git_dir.join("commondir"), LINK_BYTES).ok();

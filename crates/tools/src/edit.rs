@@ -15,8 +15,10 @@ use crate::facts::{AgentUse, EDIT_MASK_ADVICE, MaskedInput, ToolClass, ToolFacts
 use crate::file_change::{self, FileChange, FileChangeCall};
 use crate::file_work::{self, original_file, structured};
 use crate::input::ToolInput;
+use crate::missing_file;
 use crate::patch::{self, DiffHunk};
 use crate::read_state::FileFreshness;
+use crate::syntax;
 use crate::text_file;
 pub use apply::{AppliedEdit, EditMismatch, MatchKind, ReplaceScope, apply};
 use change::{EditTarget, EditableFile};
@@ -139,14 +141,14 @@ impl FileChange for EditCall {
 
     fn check(&self, cx: &CallContext, path: &Path) -> Result<(), ToolOutcome> {
         match self.find(cx, path)? {
-            Some(opened) => self.applied(path, &opened).map(drop),
+            Some(opened) => self.applied(cx, path, &opened).map(drop),
             None => Ok(()),
         }
     }
 
     fn normalise(&self, cx: &CallContext, path: &Path) -> Option<NormalisedInput> {
         let opened = self.find(cx, path).ok()??;
-        if opened.freshness == FileFreshness::Stale {
+        if opened.is_stale() {
             return None;
         }
         let (replacement, note) = self.replacement.normalised(&opened.text)?;
@@ -202,7 +204,7 @@ impl EditCall {
         match change::find(cx, path)? {
             EditTarget::File(opened) => Ok(Some(opened)),
             EditTarget::Nothing if self.replacement.old_string.is_empty() => Ok(None),
-            EditTarget::Nothing => Err(ToolOutcome::invalid(file_work::missing_text(path, cx))),
+            EditTarget::Nothing => Err(ToolOutcome::invalid(missing_file::text(path, cx))),
         }
     }
 
@@ -215,20 +217,14 @@ impl EditCall {
         Ok(self.outcome(cx, path, text, EditedFile { text: "", patch, freshness: FileFreshness::Unseen }))
     }
 
-    fn applied(&self, path: &Path, opened: &EditableFile) -> Result<AppliedEdit, ToolOutcome> {
-        let done = self.replacement.apply(&opened.text, path).map_err(|why| match opened.freshness {
-            FileFreshness::Stale => ToolOutcome::invalid(format!("{why}\n{}", change::STALE_MESSAGE)),
-            FileFreshness::Unseen | FileFreshness::Current(_) => ToolOutcome::invalid(why),
-        })?;
-        let certain = done.matched == MatchKind::Exactly && done.places.len() == 1;
-        if opened.freshness == FileFreshness::Stale && !certain {
-            return Err(ToolOutcome::invalid(change::STALE_MESSAGE));
-        }
+    fn applied(&self, cx: &CallContext, path: &Path, opened: &EditableFile) -> Result<AppliedEdit, ToolOutcome> {
+        let done = self.replacement.apply(&opened.text, path).map_err(|why| opened.refusal(cx, path, &why))?;
+        opened.refuse_uncertain(cx, path, &done)?;
         Ok(done)
     }
 
     fn change(&self, cx: &CallContext, path: &Path, opened: &EditableFile) -> Result<ToolOutcome, ToolOutcome> {
-        let done = self.applied(path, opened)?;
+        let done = self.applied(cx, path, opened)?;
         let patch = opened.save(cx, path, &done.text)?;
         let mut text = match done.places.as_slice() {
             [_] => format!("The file {} has been updated.", path.display()),
@@ -239,7 +235,8 @@ impl EditCall {
         if let Some(note) = &cx.input_note {
             text.push_str(&report::matched_region(note, &done.text, &self.replacement.new_string, done.places[0]));
         }
-        if opened.freshness == FileFreshness::Stale {
+        text.extend(syntax::broken_note(path, &opened.text, &done.text));
+        if opened.is_stale() {
             text.push_str(" It also holds changes made since you read it: read it again before relying on the rest.");
         }
         Ok(self.outcome(cx, path, text, EditedFile { text: &opened.text, patch, freshness: opened.freshness }))

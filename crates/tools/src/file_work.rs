@@ -63,48 +63,22 @@ pub(crate) fn io_error(doing: &str, path: &Path, error: &io::Error) -> ToolOutco
     ToolOutcome::failed(format!("Cannot {doing} {}: {error}", path.display()))
 }
 
-/// Names the current directory, and a file the model may have meant.
-pub(crate) fn missing_text(path: &Path, cx: &CallContext) -> String {
-    let hint = near_name(path).map(|name| format!(" Did you mean {}?", path.with_file_name(name).display()));
-    let cwd = cx.workspace.cwd.display();
-    format!("File does not exist: {}. The current directory is {cwd}.{}", path.display(), hint.unwrap_or_default())
-}
-
-/// Most directory entries that are searched for similar names.
-const MAX_SEARCHED_ENTRIES: usize = 5_000;
-
-/// A file beside `path` with a similar name.
-fn near_name(path: &Path) -> Option<String> {
-    let wanted = path.file_name()?.to_str()?.to_lowercase();
-    let entries = std::fs::read_dir(path.parent()?).ok()?.take(MAX_SEARCHED_ENTRIES).flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    names.filter_map(|name| Some((distance(&wanted, &name.to_lowercase())?, name))).min().map(|(_, name)| name)
-}
-
-/// The distance of two lower-case names; `None` unless they have the same stem or few changed letters.
-fn distance(a: &str, b: &str) -> Option<usize> {
-    let stem = |name: &str| name.rsplit_once('.').map_or(name.to_owned(), |(stem, _)| stem.to_owned());
-    let changed = levenshtein(a, b);
-    let allowed = if a.chars().count() < 5 { 1 } else { 2 };
-    if changed <= allowed {
-        return Some(changed);
-    }
-    (stem(a) == stem(b) && !stem(a).is_empty()).then_some(allowed + 1)
-}
-
-pub(crate) fn levenshtein(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
+/// How many letters must be changed, added, left out or swapped with their neighbour to make `b` of `a`.
+pub(crate) fn changed_letters(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let first: Vec<usize> = (0..=b.len()).collect();
+    let (mut before, mut above) = (first.clone(), first);
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let change = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let is_swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            let swap = if is_swap { before[j - 2] + 1 } else { change };
+            row.push(change.min(swap).min(above[j] + 1).min(row[j - 1] + 1));
         }
+        (before, above) = (above, row);
     }
-    row[b.len()]
+    above[b.len()]
 }
 
 /// Whether the extension is that of a notebook.
@@ -151,19 +125,4 @@ pub(crate) async fn run_until_cancelled<T: Send + 'static>(
 fn panicked_outcome(error: &tokio::task::JoinError) -> ToolOutcome {
     tracing::error!(%error, "file tool panicked");
     ToolOutcome::failed("The file could not be processed because of an internal error.")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_names() {
-        assert_eq!(distance("main.rs", "main.rs"), Some(0));
-        assert_eq!(distance("mian.rs", "main.rs"), Some(2));
-        assert_eq!(distance("config.json", "config.toml"), Some(3));
-        assert_eq!(distance("a.rs", "b.rs"), Some(1));
-        assert_eq!(distance("ab.c", "xy.c"), None);
-        assert_eq!(distance("readme", "license"), None);
-    }
 }

@@ -6,6 +6,7 @@
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use crate::facts::{AgentUse, ToolClass, ToolFacts};
 use crate::input::ToolInput;
+use crate::session_facts::is_compatible_output;
 use crate::walk::{self, HaltFlag, SmallestItems, WalkEnd};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -92,7 +93,7 @@ impl GlobCall {
         if ignores {
             walk::check_ignores(&scope.root)?;
         }
-        let order = if is_compatible(env) { GlobOrder::OldestFirst } else { GlobOrder::NewestFirst };
+        let order = if is_compatible_output(env) { GlobOrder::OldestFirst } else { GlobOrder::NewestFirst };
         let builder = walker(&scope.root, env, ignores);
         let everything = ignores.then(|| walker(&scope.root, env, false));
         let may_read = cx.may_read.clone();
@@ -226,13 +227,8 @@ fn compile(pattern: &str) -> Result<GlobSet, ToolOutcome> {
     set.map_err(|e| ToolOutcome::invalid(format!("Invalid glob pattern: {e}")))
 }
 
-/// Whether results are those of the observed reference.
-fn is_compatible(env: &Env) -> bool {
-    env.is_on("GIMLET_COMPAT_OUTPUT")
-}
-
 fn honours_ignores(env: &Env) -> bool {
-    !env.flag("CLAUDE_CODE_GLOB_NO_IGNORE").unwrap_or(is_compatible(env))
+    !env.flag("CLAUDE_CODE_GLOB_NO_IGNORE").unwrap_or(is_compatible_output(env))
 }
 
 fn walker(root: &Path, env: &Env, ignores: bool) -> WalkBuilder {

@@ -3,6 +3,7 @@
 //! shown are kept in memory.
 
 mod collect;
+mod elsewhere;
 mod plan;
 mod render;
 mod sink;
@@ -10,12 +11,13 @@ mod sink;
 use crate::contract::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 use crate::facts::{AgentUse, ToolClass, ToolFacts};
 use crate::input::ToolInput;
-use crate::walk;
+use crate::walk::{self, HaltFlag};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use permission::Access;
 use serde_json::value::RawValue;
 use std::path::PathBuf;
+use std::time::Instant;
 
 const DEFAULT_LIMIT: u64 = 250;
 
@@ -117,6 +119,27 @@ impl GrepQuery {
     }
 }
 
+/// Whether files named by ignore files are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IgnoreFiles {
+    Honoured,
+    Disregarded,
+}
+
+/// Tells the workers of a search to stop.
+#[derive(Clone, Copy, Debug)]
+struct SearchHalt<'a> {
+    flag: &'a HaltFlag,
+    /// The end of a search that has little time; others are ended through the flag.
+    until: Option<Instant>,
+}
+
+impl SearchHalt<'_> {
+    fn is_set(self) -> bool {
+        self.flag.is_set() || self.until.is_some_and(|until| Instant::now() > until)
+    }
+}
+
 struct GrepCall(GrepQuery);
 
 impl ToolCall for GrepCall {
@@ -136,10 +159,15 @@ impl ToolCall for GrepCall {
 async fn search(query: GrepQuery, cx: CallContext) -> Result<ToolOutcome, ToolOutcome> {
     let limit = walk::time_limit(&cx.state.facts.env);
     let (asked, at, may_read) = (query.clone(), cx.workspace.clone(), cx.may_read.clone());
-    let (found, ended) = walk::run(&cx, limit, move |halt| {
-        let plan = plan::GrepPlan::new(&asked, &at)?;
-        plan.run(&asked, halt, &may_read).map_err(ToolOutcome::failed)
+    let (found, ended) = walk::run(&cx, limit, move |flag| {
+        let halt = SearchHalt { flag, until: None };
+        let plan = plan::GrepPlan::new(&asked, &at, IgnoreFiles::Honoured)?;
+        let found = plan.run(&asked, halt, &may_read).map_err(ToolOutcome::failed)?;
+        let notes = elsewhere::notes(&asked, &found, &at, flag, &may_read);
+        Ok((found, notes))
     })
     .await?;
-    Ok(render::outcome(&query, found?, &cx.workspace, walk::time_note(ended, limit)))
+    let (found, mut notes) = found?;
+    notes.extend(walk::time_note(ended, limit));
+    Ok(render::outcome(&query, found, &cx.workspace, &notes, ended))
 }

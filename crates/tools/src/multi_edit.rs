@@ -2,13 +2,14 @@
 
 use crate::contract::{CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec};
 use crate::edit::change::{self, EditTarget, EditableFile};
-use crate::edit::{MatchKind, TextReplacement};
+use crate::edit::{AppliedEdit, TextReplacement};
 use crate::facts::{AgentUse, EDIT_MASK_ADVICE, MaskedInput, ToolClass, ToolFacts};
 use crate::file_change::{self, FileChange, FileChangeCall};
 use crate::file_work::{self, original_file, structured};
 use crate::input::ToolInput;
+use crate::missing_file;
 use crate::patch::{self, DiffHunk};
-use crate::read_state::FileFreshness;
+use crate::syntax;
 use crate::text_file;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -53,11 +54,9 @@ impl FileChange for MultiEditCall {
 
     fn check(&self, cx: &CallContext, path: &Path) -> Result<(), ToolOutcome> {
         match change::find(cx, path)? {
-            EditTarget::File(opened) => self.apply(&opened, path).map(drop),
-            EditTarget::Nothing if self.edits[0].old_string.is_empty() => {
-                self.apply_all("", path, FileFreshness::Unseen).map(drop)
-            }
-            EditTarget::Nothing => Err(ToolOutcome::invalid(file_work::missing_text(path, cx))),
+            EditTarget::File(opened) => self.apply(cx, path, &opened).map(drop),
+            EditTarget::Nothing if self.edits[0].old_string.is_empty() => self.apply_to_nothing(path).map(drop),
+            EditTarget::Nothing => Err(ToolOutcome::invalid(missing_file::text(path, cx))),
         }
     }
 
@@ -81,44 +80,59 @@ impl MultiEditCall {
         let creates = self.edits[0].old_string.is_empty();
         match change::find(cx, path)? {
             EditTarget::File(opened) => {
-                let text = self.apply(&opened, path)?;
+                let text = self.apply(cx, path, &opened)?;
                 let patch = opened.save(cx, path, &text)?;
-                Ok(self.outcome(cx, path, "updated", &opened.text, patch))
+                let note = syntax::broken_note(path, &opened.text, &text);
+                Ok(self.outcome(cx, path, ("updated", note), &opened.text, patch))
             }
             EditTarget::Nothing if creates => {
-                let text = self.apply_all("", path, FileFreshness::Unseen)?;
+                let text = self.apply_to_nothing(path)?;
                 text_file::create(path, text.as_bytes()).map_err(|e| file_work::io_error("create", path, &e))?;
                 cx.state.reads.record_shown(path, text.as_bytes());
-                Ok(self.outcome(cx, path, "created", "", patch::structured("", &text)))
+                Ok(self.outcome(cx, path, ("created", None), "", patch::structured("", &text)))
             }
-            EditTarget::Nothing => Err(ToolOutcome::invalid(file_work::missing_text(path, cx))),
+            EditTarget::Nothing => Err(ToolOutcome::invalid(missing_file::text(path, cx))),
         }
     }
 
-    fn apply(&self, opened: &EditableFile, path: &Path) -> Result<String, ToolOutcome> {
-        self.apply_all(&opened.text, path, opened.freshness)
+    /// The text with all edits; nothing is written.
+    fn apply(&self, cx: &CallContext, path: &Path, opened: &EditableFile) -> Result<String, ToolOutcome> {
+        let refuse = |why: &str| opened.refusal(cx, path, why);
+        self.apply_all(&opened.text, path, refuse, |done| opened.refuse_uncertain(cx, path, done))
     }
 
-    fn apply_all(&self, before: &str, path: &Path, freshness: FileFreshness) -> Result<String, ToolOutcome> {
+    fn apply_to_nothing(&self, path: &Path) -> Result<String, ToolOutcome> {
+        self.apply_all("", path, |why| ToolOutcome::invalid(why), |_| Ok(()))
+    }
+
+    fn apply_all(
+        &self,
+        before: &str,
+        path: &Path,
+        refuse: impl Fn(&str) -> ToolOutcome,
+        check: impl Fn(&AppliedEdit) -> Result<(), ToolOutcome>,
+    ) -> Result<String, ToolOutcome> {
         let mut text = before.to_owned();
         for (i, step) in self.edits.iter().enumerate() {
             let done = step.apply(&text, path).map_err(|why| {
-                ToolOutcome::invalid(format!(
-                    "Edit {} of {} failed, nothing was changed. {why}",
-                    i + 1,
-                    self.edits.len()
-                ))
+                refuse(&format!("Edit {} of {} failed, nothing was changed. {why}", i + 1, self.edits.len()))
             })?;
-            let certain = done.matched == MatchKind::Exactly && done.places.len() == 1;
-            if freshness == FileFreshness::Stale && !certain {
-                return Err(ToolOutcome::invalid(change::STALE_MESSAGE));
-            }
+            check(&done)?;
             text = done.text;
         }
         Ok(text)
     }
 
-    fn outcome(&self, cx: &CallContext, path: &Path, verb: &str, before: &str, patch: Vec<DiffHunk>) -> ToolOutcome {
+    /// `done` is what was done with the file, and a note about its new content.
+    fn outcome(
+        &self,
+        cx: &CallContext,
+        path: &Path,
+        done: (&str, Option<String>),
+        before: &str,
+        patch: Vec<DiffHunk>,
+    ) -> ToolOutcome {
+        let (verb, note) = done;
         let count = self.edits.len();
         let output = MultiEditOutput {
             file_path: path.to_string_lossy(),
@@ -128,7 +142,8 @@ impl MultiEditCall {
             user_modified: cx.changed_by_user,
         };
         let accepted: Vec<&str> = self.edits.iter().map(|edit| edit.new_string.as_str()).collect();
-        let text = format!("The file {} has been {verb}: {count} edits applied.", path.display());
+        let text =
+            format!("The file {} has been {verb}: {count} edits applied.{}", path.display(), note.unwrap_or_default());
         ToolOutcome::text(file_change::change_acknowledgement(cx, text, &accepted.join("\n")), structured(&output))
     }
 }

@@ -269,7 +269,7 @@ fn quote(word: &str) -> String {
 /// The answer to a tool name that does not exist: the nearest tool and what it requires.
 pub fn unknown_tool(name: &str, registry: &ToolRegistry) -> String {
     let wanted = bare(name);
-    let offered = registry.specs().map(|spec| (crate::file_work::levenshtein(&wanted, &bare(&spec.name)), spec));
+    let offered = registry.specs().map(|spec| (crate::file_work::changed_letters(&wanted, &bare(&spec.name)), spec));
     let near = offered
         .filter(|(distance, spec)| *distance * 2 <= spec.name.len().max(3))
         .min_by_key(|(distance, _)| *distance);

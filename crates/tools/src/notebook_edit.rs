@@ -5,6 +5,7 @@ use crate::facts::{AgentUse, ToolClass, ToolFacts};
 use crate::file_change::{FileChange, FileChangeCall};
 use crate::file_work::{self, MAX_LOADED_BYTES, PathKind, structured};
 use crate::input::ToolInput;
+use crate::missing_file;
 use crate::notebook::Notebook;
 use crate::read_state::{Coverage, FileFreshness};
 use crate::text_file::TextFile;
@@ -217,7 +218,7 @@ fn open(cx: &CallContext, path: &Path) -> Result<TextFile, ToolOutcome> {
     }
     let meta = match file_work::inspect(path).map_err(|e| file_work::io_error("read", path, &e))? {
         PathKind::File(meta) => meta,
-        PathKind::Nothing => return Err(ToolOutcome::invalid(file_work::missing_text(path, cx))),
+        PathKind::Nothing => return Err(ToolOutcome::invalid(missing_file::text(path, cx))),
         PathKind::Directory => return Err(ToolOutcome::invalid(format!("{} is a directory.", path.display()))),
         PathKind::Special(kind) => return Err(file_work::special_file_error(path, kind)),
     };

@@ -1,7 +1,8 @@
-//! Read: shows one file. The kind of file is determined from its bytes, not its name. Devices and FIFOs are refused
+//! Read: shows one file, or lists one directory. The kind of file is determined from its bytes, not its name. Devices and FIFOs are refused
 //! without being opened, memory is bounded for any file size, and media that cannot be processed become text, never
 //! an invalid request.
 
+mod directory;
 mod image;
 mod notebook;
 mod pdf;
@@ -14,6 +15,8 @@ use crate::contract::{
 use crate::facts::{AgentUse, CallBounds, OutputBound, TimeBound, ToolClass, ToolFacts};
 use crate::file_work::{self, PathKind};
 use crate::input::ToolInput;
+use crate::missing_file;
+use crate::session_facts::is_compatible_output;
 use crate::text_file;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -153,8 +156,11 @@ impl ReadFileCall {
         }
         let meta = match file_work::inspect(path).map_err(|e| file_work::io_error("read", path, &e))? {
             PathKind::File(meta) => meta,
-            PathKind::Nothing => return Err(ToolOutcome::failed(file_work::missing_text(path, cx))),
+            PathKind::Nothing => return Err(ToolOutcome::failed(missing_file::text(path, cx))),
             PathKind::Special(kind) => return Err(file_work::special_file_error(path, kind)),
+            PathKind::Directory if !is_compatible_output(&cx.state.facts.env) => {
+                return directory::show(cx, path).map(ReadStep::Done);
+            }
             PathKind::Directory => {
                 return Err(ToolOutcome::failed(format!(
                     "EISDIR: {} is a directory. List it with Glob or `ls`.",

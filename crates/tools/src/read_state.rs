@@ -1,18 +1,24 @@
-//! Which files the model has seen, and how much of them. Staleness is decided by content where possible, not by
-//! time: touching a file does not make it stale. Paths are compared with symlinks resolved.
+//! Which files the model has seen, how much of them, and what stood in them. Staleness is decided by content where
+//! possible, not by time: touching a file does not make it stale. Paths are compared with symlinks resolved.
 
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 use sys::sync::{Mutex, MutexGuard};
+
+/// The content of larger files, in bytes, is not remembered.
+pub const MAX_REMEMBERED_BYTES: usize = 256 * 1024;
+/// Most bytes of all remembered contents; beyond that those of the files seen longest ago are forgotten.
+const MAX_ALL_REMEMBERED_BYTES: usize = 8 << 20;
 
 /// How much of a file was shown. Ordered from less to more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Coverage {
-    /// Cut by the token cap: allows neither edit nor overwrite.
+    /// The first cells of a notebook: allows neither edit nor overwrite.
     Clipped,
-    /// A requested range: allows edits.
+    /// A range or a page: allows edits.
     Range,
     /// The whole file: allows overwriting.
     Whole,
@@ -45,6 +51,18 @@ pub struct SeenFile {
     pub coverage: Coverage,
 }
 
+/// The lines of a file that one read showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenLines {
+    /// The first line, counted from 1.
+    pub first: u64,
+    pub count: u64,
+    /// Lines of the file.
+    pub total: u64,
+    /// Parts of lines were left out.
+    pub is_cut: bool,
+}
+
 /// Compares what was seen with the current file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFreshness {
@@ -60,48 +78,100 @@ pub struct ReadState {
     seen: Mutex<SeenFiles>,
 }
 
-/// The files that were seen, each with a sequence number of its last view.
+/// What is known about one file.
+#[derive(Debug)]
+struct SeenRecord {
+    /// The sequence number of its last view.
+    moment: u64,
+    file: SeenFile,
+    /// So many lines from the first one on were shown in whole.
+    lines: u64,
+    /// The bytes that were on disk then.
+    content: Option<Arc<[u8]>>,
+}
+
 #[derive(Debug, Default)]
 struct SeenFiles {
-    files: HashMap<PathBuf, (u64, SeenFile)>,
+    files: HashMap<PathBuf, SeenRecord>,
     sequence: u64,
+    /// Bytes of all contents.
+    remembered: usize,
+}
+
+impl SeenFiles {
+    /// Adds a view of `key` and returns its record.
+    fn view(&mut self, key: PathBuf, seen: SeenFile, content: Option<&[u8]>) -> &mut SeenRecord {
+        self.sequence += 1;
+        let moment = self.sequence;
+        let before = self.forget(&key).filter(|old| old.file.fingerprint == seen.fingerprint);
+        let (coverage, lines) = before.as_ref().map_or((seen.coverage, 0), |old| (old.file.coverage, old.lines));
+        let content = content.filter(|bytes| bytes.len() <= MAX_REMEMBERED_BYTES).map(Arc::from);
+        let content = content.or_else(|| before.and_then(|old| old.content));
+        self.remembered += content.as_ref().map_or(0, |bytes: &Arc<[u8]>| bytes.len());
+        let file = SeenFile { coverage: coverage.max(seen.coverage), ..seen };
+        self.drop_oldest_contents();
+        self.files.entry(key).or_insert(SeenRecord { moment, file, lines, content })
+    }
+
+    fn forget(&mut self, key: &Path) -> Option<SeenRecord> {
+        let record = self.files.remove(key)?;
+        self.remembered -= record.content.as_ref().map_or(0, |bytes| bytes.len());
+        Some(record)
+    }
+
+    fn drop_oldest_contents(&mut self) {
+        while self.remembered > MAX_ALL_REMEMBERED_BYTES {
+            let holders = self.files.values_mut().filter(|record| record.content.is_some());
+            let Some(oldest) = holders.min_by_key(|record| record.moment) else { return };
+            self.remembered -= oldest.content.take().map_or(0, |bytes| bytes.len());
+        }
+    }
 }
 
 impl ReadState {
     /// Records that the whole file was shown, as by Read or by `cat file`. `content` is the bytes on disk.
     pub fn record_shown(&self, path: &Path, content: &[u8]) {
-        self.record_seen(path, SeenFile { fingerprint: Fingerprint::of(content), coverage: Coverage::Whole });
+        let seen = SeenFile { fingerprint: Fingerprint::of(content), coverage: Coverage::Whole };
+        self.lock().view(real(path), seen, Some(content));
     }
 
     /// Records that part of the file was shown, as by `head file`. `content` is all bytes on disk.
     pub fn record_part_shown(&self, path: &Path, content: &[u8]) {
-        self.record_seen(path, SeenFile { fingerprint: Fingerprint::of(content), coverage: Coverage::Range });
+        let seen = SeenFile { fingerprint: Fingerprint::of(content), coverage: Coverage::Range };
+        self.lock().view(real(path), seen, Some(content));
     }
 
     /// Records a view. A smaller view of the same content does not reduce the coverage.
     pub fn record_seen(&self, path: &Path, seen: SeenFile) {
-        let key = real(path);
+        self.lock().view(real(path), seen, None);
+    }
+
+    /// Records that lines were shown. Ranges that follow each other, from the first line to the last, are a whole view.
+    pub fn record_lines(&self, path: &Path, fingerprint: Fingerprint, shown: SeenLines, content: Option<&[u8]>) {
         let mut known = self.lock();
-        known.sequence += 1;
-        let moment = known.sequence;
-        let coverage = match known.files.get(&key) {
-            Some((_, old)) if old.fingerprint == seen.fingerprint => old.coverage.max(seen.coverage),
-            _ => seen.coverage,
-        };
-        known.files.insert(key, (moment, SeenFile { coverage, ..seen }));
+        let seen = SeenFile { fingerprint, coverage: Coverage::Range };
+        let record = known.view(real(path), seen, content);
+        if !shown.is_cut && shown.first <= record.lines + 1 {
+            record.lines = record.lines.max(shown.first + shown.count - 1);
+        }
+        if !shown.is_cut && record.lines >= shown.total {
+            record.file.coverage = Coverage::Whole;
+        }
     }
 
     /// The most recently seen files, newest first, at most `most`.
     pub fn recent(&self, most: usize) -> Vec<PathBuf> {
         let known = self.lock();
-        let mut files: Vec<_> = known.files.iter().map(|(path, (moment, _))| (*moment, path)).collect();
+        let mut files: Vec<_> = known.files.iter().map(|(path, record)| (record.moment, path)).collect();
         files.sort_unstable_by(|a, b| b.cmp(a));
         files.into_iter().take(most).map(|(_, path)| path.clone()).collect()
     }
 
     /// Forgets all other files, because the conversation no longer contains them.
     pub fn forget_all_but(&self, kept: &[PathBuf]) {
-        self.lock().files.retain(|path, _| kept.contains(path));
+        let mut known = self.lock();
+        known.files.retain(|path, _| kept.contains(path));
+        known.remembered = known.files.values().filter_map(|record| record.content.as_ref()).map(|c| c.len()).sum();
     }
 
     /// Moves all records of `before` here.
@@ -111,7 +181,12 @@ impl ReadState {
     }
 
     pub fn get(&self, path: &Path) -> Option<SeenFile> {
-        self.lock().files.get(&real(path)).map(|(_, seen)| *seen)
+        self.lock().files.get(&real(path)).map(|record| record.file)
+    }
+
+    /// The bytes that were on disk when the model last saw the file; `None` when they are not remembered.
+    pub fn content(&self, path: &Path) -> Option<Arc<[u8]>> {
+        self.lock().files.get(&real(path))?.content.clone()
     }
 
     /// Compares the record with the current bytes and metadata.
@@ -124,11 +199,15 @@ impl ReadState {
         if now == seen.fingerprint { FileFreshness::Current(seen.coverage) } else { FileFreshness::Stale }
     }
 
-    /// Records that gimlet changed the file: its coverage stays.
+    /// Records that the model knows how the content differs from what it saw, because it made the change itself or was
+    /// told: its coverage stays.
     pub fn record_rewrite(&self, path: &Path, content: &[u8]) {
-        if let Some((_, seen)) = self.lock().files.get_mut(&real(path)) {
-            seen.fingerprint = Fingerprint::of(content);
-        }
+        let mut known = self.lock();
+        let key = real(path);
+        let Some(before) = known.forget(&key) else { return };
+        let file = SeenFile { fingerprint: Fingerprint::of(content), coverage: before.file.coverage };
+        // It is no further view.
+        known.view(key, file, Some(content)).moment = before.moment;
     }
 
     fn lock(&self) -> MutexGuard<'_, SeenFiles> {
@@ -175,5 +254,44 @@ mod tests {
         assert_eq!(reads.get(path).unwrap().coverage, Coverage::Whole);
         reads.record_part_shown(path, b"y");
         assert_eq!(reads.get(path).unwrap().coverage, Coverage::Range);
+    }
+
+    #[test]
+    fn ranges_without_a_gap_are_a_whole_view() {
+        // [MX-10]
+        let reads = ReadState::default();
+        let path = Path::new("/nonexistent/file");
+        let show = |content: &str, first, count, is_cut| {
+            let lines = SeenLines { first, count, total: 30, is_cut };
+            reads.record_lines(path, Fingerprint::of(content.as_bytes()), lines, None);
+            reads.get(path).unwrap().coverage
+        };
+        assert_eq!(show("a", 1, 10, false), Coverage::Range);
+        assert_eq!(show("a", 21, 10, false), Coverage::Range);
+        assert_eq!(show("a", 11, 10, false), Coverage::Range, "the range after the gap is not remembered");
+        assert_eq!(show("a", 20, 11, false), Coverage::Whole);
+        assert_eq!(show("b", 1, 30, true), Coverage::Range);
+        assert_eq!(show("b", 11, 20, false), Coverage::Range);
+        assert_eq!(show("b", 1, 30, false), Coverage::Whole);
+    }
+
+    #[test]
+    fn contents_are_remembered_within_bounds() {
+        // [MX-7]
+        let reads = ReadState::default();
+        let path = |n: usize| PathBuf::from(format!("/nonexistent/file{n}"));
+        let content = vec![b'x'; MAX_REMEMBERED_BYTES];
+        let most = MAX_ALL_REMEMBERED_BYTES / MAX_REMEMBERED_BYTES;
+        for n in 0..=most {
+            reads.record_shown(&path(n), &content);
+        }
+        assert!(reads.content(&path(0)).is_none() && reads.get(&path(0)).is_some());
+        assert!((1..=most).all(|n| reads.content(&path(n)).is_some()));
+        reads.record_rewrite(&path(1), b"short");
+        assert_eq!(reads.content(&path(1)).unwrap().as_ref(), b"short");
+        reads.record_shown(&path(2), &[content.as_slice(), b"x"].concat());
+        assert!(reads.content(&path(2)).is_none(), "too large");
+        reads.forget_all_but(&[path(3)]);
+        assert_eq!(reads.lock().remembered, MAX_REMEMBERED_BYTES);
     }
 }

@@ -27,3 +27,8 @@ pub struct SessionFacts {
     /// The agent that makes the calls; `None` for the main thread.
     pub agent_id: Option<String>,
 }
+
+/// Whether structured results have the form of the observed reference where ours differs (`GIMLET_COMPAT_OUTPUT`).
+pub(crate) fn is_compatible_output(env: &Env) -> bool {
+    env.is_on("GIMLET_COMPAT_OUTPUT")
+}

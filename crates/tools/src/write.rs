@@ -8,6 +8,8 @@ use crate::file_work::{self, MAX_LOADED_BYTES, PathKind, original_file, structur
 use crate::input::ToolInput;
 use crate::patch::{self, DiffHunk};
 use crate::read_state::{Coverage, FileFreshness};
+use crate::seen_difference;
+use crate::syntax;
 use crate::text_file::{self, LineEnding, TextFile};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -85,7 +87,7 @@ impl WriteCall {
         let bytes = self.content.as_bytes();
         text_file::create(path, bytes).map_err(|e| file_work::io_error("create", path, &e))?;
         cx.state.reads.record_shown(path, bytes);
-        Ok(self.outcome(cx, path, Vec::new(), PreviousFile::Missing))
+        Ok(self.outcome(cx, path, "created.", Vec::new(), PreviousFile::Missing))
     }
 
     fn update(&self, cx: &CallContext, path: &Path, meta: &Metadata) -> Result<ToolOutcome, ToolOutcome> {
@@ -99,13 +101,22 @@ impl WriteCall {
         cx.state.reads.record_shown(path, &bytes);
         // Bytes that were not text have no lines to compare.
         let patch = file.text.as_deref().map_or_else(Vec::new, |old| patch::structured(old, &text));
-        Ok(self.outcome(cx, path, patch, PreviousFile::There(file.text.as_deref().and_then(original_file))))
+        let done = file.text.as_deref().map_or_else(|| "updated.".into(), |old| updated(path, old, &text));
+        Ok(self.outcome(cx, path, &done, patch, PreviousFile::There(file.text.as_deref().and_then(original_file))))
     }
 
-    fn outcome(&self, cx: &CallContext, path: &Path, patch: Vec<DiffHunk>, was: PreviousFile<'_>) -> ToolOutcome {
-        let (kind, verb, before) = match was {
-            PreviousFile::Missing => ("create", "created", None),
-            PreviousFile::There(text) => ("update", "updated", text),
+    /// `done` completes "The file … has been …".
+    fn outcome(
+        &self,
+        cx: &CallContext,
+        path: &Path,
+        done: &str,
+        patch: Vec<DiffHunk>,
+        was: PreviousFile<'_>,
+    ) -> ToolOutcome {
+        let (kind, before) = match was {
+            PreviousFile::Missing => ("create", None),
+            PreviousFile::There(text) => ("update", text),
         };
         let output = WriteOutput {
             kind,
@@ -115,9 +126,17 @@ impl WriteCall {
             original_file: before,
             user_modified: cx.changed_by_user,
         };
-        let text = format!("The file {} has been {verb}.", path.display());
+        let text = format!("The file {} has been {done}", path.display());
         ToolOutcome::text(file_change::change_acknowledgement(cx, text, &self.content), structured(&output))
     }
+}
+
+/// What an update did: the lines before and after, and whether the file can still be parsed.
+fn updated(path: &Path, old: &str, new: &str) -> String {
+    let before = old.lines().count();
+    let unit = if before == 1 { "line" } else { "lines" };
+    let note = syntax::broken_note(path, old, new).unwrap_or_default();
+    format!("updated ({before} {unit} → {}).{note}", new.lines().count())
 }
 
 /// The metadata of the existing file; `None` when there is none.
@@ -144,19 +163,28 @@ fn open(cx: &CallContext, path: &Path, meta: &Metadata) -> Result<TextFile, Tool
     }
     let file = TextFile::load(path).map_err(|e| file_work::io_error("read", path, &e))?;
     if !file.bytes.is_empty() {
-        may_overwrite(cx, path, cx.state.reads.freshness(path, &file.bytes, &file.meta))?;
+        may_overwrite(cx, path, &file)?;
     }
     Ok(file)
 }
 
-fn may_overwrite(cx: &CallContext, path: &Path, freshness: FileFreshness) -> Result<(), ToolOutcome> {
+fn may_overwrite(cx: &CallContext, path: &Path, file: &TextFile) -> Result<(), ToolOutcome> {
+    let freshness = cx.state.reads.freshness(path, &file.bytes, &file.meta);
     let strict = cx.state.facts.read_before_edit || file_work::is_notebook(path);
     let why = match freshness {
         FileFreshness::Current(Coverage::Whole) => return Ok(()),
         FileFreshness::Unseen | FileFreshness::Stale if !strict => return Ok(()),
         FileFreshness::Current(Coverage::Range | Coverage::Clipped) => "has been read only in part. Read all of it",
         FileFreshness::Unseen => "exists and has not been read yet. Read it",
-        FileFreshness::Stale => "has changed since you read it. Read it again",
+        FileFreshness::Stale => {
+            return Err(seen_difference::refusal(
+                cx,
+                path,
+                None,
+                &file.bytes,
+                file.text.as_deref().unwrap_or_default(),
+            ));
+        }
     };
     Err(ToolOutcome::invalid(format!("{} {why} before you overwrite it.", path.display())))
 }

@@ -16,5 +16,6 @@ pub mod names;
 pub mod raw;
 pub mod sdk;
 pub mod settings;
+pub mod tokens;
 pub mod usage;
 pub mod version;

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const SCREEN_TIMEOUT: Duration = Duration::from_mins(1);
 const SIZE: Winsize = Winsize { ws_row: 50, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
 
 /// A program in a terminal. Dropping it kills the program.
@@ -63,7 +63,7 @@ impl Pane {
 
     /// Waits until the output since the last `send` contains `text`; returns the time of that.
     pub(super) fn wait_for(&mut self, text: &str) -> Result<Instant> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + SCREEN_TIMEOUT;
         let mut from = 0;
         loop {
             if self.seen[from..].windows(text.len()).any(|window| window == text.as_bytes()) {

@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 const OTHER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
 
 /// One answered request.
@@ -110,7 +110,8 @@ impl Server {
 
     /// Waits until `count` requests are held.
     pub(super) fn wait_for_held(&self, count: usize) -> Result<()> {
-        let waiting = self.shared.changed.wait_timeout_while(self.shared.lock(), PATIENCE, |s| s.waiting < count);
+        let waiting =
+            self.shared.changed.wait_timeout_while(self.shared.lock(), REQUEST_TIMEOUT, |s| s.waiting < count);
         let (state, timeout) = waiting.unwrap_or_else(PoisonError::into_inner);
         anyhow::ensure!(!timeout.timed_out(), "only {} of {count} requests came", state.waiting);
         Ok(())

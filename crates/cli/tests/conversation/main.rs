@@ -16,6 +16,8 @@ mod input;
 mod messages;
 mod model_experience;
 mod mx_agents;
+mod mx_file_tools;
+mod mx_session;
 mod notes;
 mod output;
 mod resume;

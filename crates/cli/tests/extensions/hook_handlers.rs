@@ -70,8 +70,9 @@ fn an_agent_reads_before_it_judges() {
 // [EXT-44] It is stopped after 50 turns; without a verdict nothing is blocked.
 #[test]
 fn an_agent_that_never_judges_is_cut_off() {
-    let server = judged(vec![bash("touch made"), ScriptedReply::text("end")], |_| {
-        ScriptedReply::tool("Glob", json!({"pattern": "*"}))
+    let server = judged(vec![bash("touch made"), ScriptedReply::text("end")], |request| {
+        // Never the same call twice, which would end it sooner.
+        ScriptedReply::tool("Glob", json!({"pattern": format!("*{}", request.tool_results().len())}))
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     settings(&sandbox, &on("PreToolUse", "Bash", &[json!({"type": "agent", "prompt": "Well?", "timeout": 100})]));

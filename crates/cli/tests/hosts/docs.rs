@@ -72,27 +72,54 @@ fn the_guide_lists_the_tools_of_the_registry() {
     assert_eq!(known, documented);
 }
 
+/// The pages of the repository: those in its root and those in `docs`.
+fn pages() -> Vec<String> {
+    let mut names = Vec::new();
+    for folder in ["", "docs/"] {
+        let entries = std::fs::read_dir(root().join(folder)).unwrap();
+        let files = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.extend(
+            files
+                .filter(|name| Path::new(name).extension().is_some_and(|end| end == "md"))
+                .map(|name| format!("{folder}{name}")),
+        );
+    }
+    names.sort();
+    names
+}
+
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).filter(|target| !target.contains("://"))
+}
+
 #[test]
 fn links_lead_to_files_and_headings() {
-    for from in [
-        "README.md",
-        "CONTRIBUTING.md",
-        "docs/guide.md",
-        "docs/install.md",
-        "docs/cli.md",
-        "docs/testing.md",
-        "docs/architecture.md",
-    ] {
-        let text = page(from);
-        let dir = root().join(from).parent().unwrap().to_path_buf();
-        let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        for target in targets.filter(|t| !t.contains("://")) {
+    let mut count = 0;
+    for from in pages() {
+        let text = page(&from);
+        let dir = root().join(&from).parent().unwrap().to_path_buf();
+        for target in links(&text) {
             let (file, heading) = target.split_once('#').unwrap_or((target, ""));
-            let path = if file.is_empty() { root().join(from) } else { dir.join(file) };
+            let path = if file.is_empty() { root().join(&from) } else { dir.join(file) };
             assert!(path.exists(), "{from}: {target}");
             let there = || std::fs::read_to_string(&path).unwrap();
             assert!(heading.is_empty() || anchors(&there()).contains(heading), "{from}: {target}");
+            count += 1;
         }
+        // A page that is named without a link.
+        for name in text.split('`').skip(1).step_by(2).filter(|code| code.starts_with("docs/") && !code.contains(' ')) {
+            assert!(root().join(name).exists(), "{from} names {name}");
+        }
+    }
+    assert!(count > 100, "{count} links");
+}
+
+#[test]
+fn the_readme_links_every_page() {
+    let text = page("README.md");
+    let linked: BTreeSet<&str> = links(&text).filter_map(|target| target.split('#').next()).collect();
+    for name in pages().iter().filter(|name| *name != "README.md") {
+        assert!(linked.contains(name.as_str()), "{name} is not linked from README.md");
     }
 }
 

@@ -47,6 +47,8 @@ fn every_command_of_the_readme_runs() {
     let text = page("README.md");
     let all = commands(&text);
     assert!(all.len() >= 10, "{all:?}");
+    // A block that is not `sh` would not be run.
+    assert!(text.split("```").skip(1).step_by(2).all(|block| block.starts_with("sh\n")), "a block of another kind");
     for line in &all {
         if line.contains("| jq") && !has_jq {
             println!("NOT RUN: {line} (there is no jq)");

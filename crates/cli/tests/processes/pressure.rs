@@ -15,7 +15,7 @@ use testkit::{FinishedRun, ModelServer, Sandbox, ScriptedBlock, ScriptedReply, s
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const STREAM: [&str; 3] = ["--output-format", "stream-json", "--verbose"];
 /// Very large lines take long in a debug build on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+const RUN_TIMEOUT: Duration = Duration::from_mins(2);
 const LINE_LIMIT: usize = 1_000_000;
 const WARNING: &str = "Transcript writes are failing (";
 
@@ -101,7 +101,8 @@ fn when_the_disk_fills_up_no_command_runs() {
     run.send_user("one");
     assert_eq!(run.wait_for("result")["result"], "First.");
     disk.fill();
-    run.send_user("two");
+    // Longer than what is left of the last block of the transcript.
+    run.send_user(&"two ".repeat(2_000));
     let result = run.wait_for("result");
     run.close_stdin();
     let run = run.finish().expect_code(1);
@@ -392,7 +393,7 @@ fn lines_stay_within_what_clients_read() {
 fn a_huge_event_is_taken() {
     let server = ModelServer::script([ScriptedReply::text("h".repeat(32_000_000))]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    let run = sandbox.gimlet(&args(&["-p", "go"], &[])).timeout(PATIENCE).run().expect_clean();
+    let run = sandbox.gimlet(&args(&["-p", "go"], &[])).timeout(RUN_TIMEOUT).run().expect_clean();
     assert_bounded(&run);
     assert_eq!(run.result()["is_error"], false);
 }
@@ -408,7 +409,7 @@ fn a_line_of_sixteen_mebibytes_is_accepted() {
     let run = sandbox
         .gimlet(&args(&[], &["--input-format", "stream-json"]))
         .stdin(format!("{line}\n"))
-        .timeout(PATIENCE)
+        .timeout(RUN_TIMEOUT)
         .run();
     let run = run.expect_clean();
     assert_eq!(run.result()["result"], "Read it.");

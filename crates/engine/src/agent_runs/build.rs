@@ -26,6 +26,7 @@ use session_parts::hooks::{AgentHookParams, HookAgent, InheritedHooks, SessionHo
 use session_parts::host::{AgentOutput, ForwardMode, HostFlags, HostSender};
 use session_parts::permission_prompt::PermissionChannel;
 use session_parts::plan::PlanState;
+use session_parts::project_facts::{ProjectFacts, ToldFacts};
 use session_parts::prompts::{self, PromptEnvironment};
 use session_parts::resume;
 use session_parts::settings_watch::{InstructionScope, SettingsWatch};
@@ -335,12 +336,19 @@ fn conversation(
         system: system(template, spec)?.iter().map(|text| Fragment::text(text)).collect(),
         files,
         notes: None,
+        facts: project_facts(template, spec),
         limits: TurnLimits {
             max_turns: spec.definition.max_turns,
             max_budget_usd: template.max_budget_usd,
             output_retries: 0,
         },
     })
+}
+
+/// The session's facts, where the agent works in the same place on a task of its own.
+fn project_facts(template: &AgentTemplate, spec: &AgentSpec) -> Option<Arc<ProjectFacts>> {
+    let is_told = spec.worktree.is_none() && spec.purpose == AgentPurpose::Task;
+    template.project_facts.clone().filter(|_| is_told)
 }
 
 /// A fork starts with what its session has already sent, so that the provider's prompt cache covers it.
@@ -366,6 +374,7 @@ fn forked_context(
             notes: None,
             sent_date: fork_context.sent_date.clone(),
             is_context_sent: true,
+            facts: ToldFacts::default(),
         },
         limits: TurnLimits { max_turns: None, max_budget_usd: template.max_budget_usd, output_retries: 0 },
     }
@@ -385,15 +394,16 @@ fn system(template: &AgentTemplate, spec: &AgentSpec) -> Result<Vec<String>, Age
 fn environment(template: &AgentTemplate, spec: &AgentSpec) -> String {
     let additional: Vec<String> = template.directories.additional.iter().map(|d| d.display().to_string()).collect();
     let shell = template.env.non_empty("SHELL").unwrap_or("bash");
-    let branch = sys::git::branch(&spec.project_dir);
+    let sandbox = template.sandbox.as_ref().filter(|_| spec.worktree.is_none());
     let mut text = prompts::environment(&PromptEnvironment {
         cwd: &spec.project_dir.display().to_string(),
         additional: &additional,
-        branch: Some(branch.as_str()).filter(|b| !b.is_empty()),
         platform: std::env::consts::OS,
         os: sys::machine::os_version(),
         shell: shell.rsplit('/').next().unwrap_or(shell),
         model: &spec.model,
+        sandbox: sandbox.map(String::as_str),
+        attendance: None,
     });
     text.push_str("\n- Every shell command starts in the working directory: use absolute paths instead of cd.");
     if let Some(worktree) = &spec.worktree {

@@ -63,6 +63,9 @@ pub(super) fn judge(ended: &TurnEnd, max_turns: Option<u32>) -> AgentVerdict {
             is_error: true,
             is_empty: false,
         },
+        Some(EndReason::RepeatedCalls) => {
+            good(with_note(text, "The agent only repeated the same calls and was stopped before it was done."))
+        }
         Some(
             EndReason::ApiError
             | EndReason::Refused

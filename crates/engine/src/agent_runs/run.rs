@@ -3,6 +3,7 @@
 
 use super::build::{AgentSession, AgentSpec};
 use super::report;
+use crate::agents::recover::neutralise;
 use crate::agents::{AgentRefusal, AgentSlot, AgentTable, builtin};
 use crate::decide::EndReason;
 use crate::session::LiveSession;
@@ -138,6 +139,9 @@ impl AgentRun {
         let mut verdict = report::judge(&ended, self.spec.definition.max_turns);
         if verdict.is_empty {
             verdict.report = report::without_words(self.session.context.history().turns());
+        }
+        if let Some(checks) = self.session.io.knowledge.checks.describe() {
+            verdict.report = format!("{}\n\n[{}]", verdict.report, neutralise(&checks));
         }
         let template = &self.agents.template();
         let finished = AgentResult {

@@ -8,6 +8,7 @@ use session_parts::host::ForwardMode;
 use session_parts::host::HostSender;
 use session_parts::host::InitFacts;
 use session_parts::ledger::Ledger;
+use session_parts::project_facts::ProjectFacts;
 use session_parts::skills::SkillsTemplate;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,6 +55,10 @@ pub(crate) struct AgentTemplate {
     /// `--append-subagent-system-prompt`
     pub append_prompt: Option<String>,
     pub max_budget_usd: Option<f64>,
+    /// What the sandbox of commands allows in the session's directory; `None` without one.
+    pub sandbox: Option<String>,
+    /// Facts about the project, which are put before an agent's task; `None` when they are not sent.
+    pub project_facts: Option<Arc<ProjectFacts>>,
     pub facts: InitFacts,
     /// Receives every line of every transcript.
     pub mirror: Option<store::LineObserver>,

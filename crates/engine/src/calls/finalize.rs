@@ -3,6 +3,7 @@
 
 use super::BatchReport;
 use super::prepare::CallVerdict;
+use crate::repeats::{MAX_REPEATS, RepeatableCall};
 use crate::session::SessionIo;
 use crate::session::results::{failure, message};
 use session_parts::structured;
@@ -26,6 +27,8 @@ pub(super) async fn deliver(
     report.output_rejected |= outcome.is_error && used.name == structured::NAME;
     let content = with_note(bound(clean(outcome.content), used, io), used.form_note.as_deref());
     let structured = outcome.structured.unwrap_or_else(|| failure(&content));
+    let repeated = repetition(used, &content, outcome.is_error, io);
+    let content = with_note(content, repeated.as_deref());
     if !outcome.is_error && io.tooling.facts(&used.name).class == ToolClass::Edit {
         io.output.ledger.count_lines(&structured);
     }
@@ -72,6 +75,21 @@ fn result_meta(id: &str, judged: CallVerdict) -> ToolResultMeta {
         permission_decision: Some(ReportedDecision { decision, source, reason_type }),
         non_execution_kind: judged.denial,
     }
+}
+
+/// What the model is told about a call that repeats itself. Calls that did not run, that could not be read, that give
+/// the answer, or that wait for background work do not count.
+fn repetition(used: &ToolUse, content: &MessageContent, failed: bool, io: &mut SessionIo) -> Option<String> {
+    let class = io.tooling.facts(&used.name).class;
+    let text = content.text();
+    let tasks_dir = io.tooling.state.facts.tasks_dir.display().to_string();
+    let waits = class == ToolClass::Background || used.input.get().contains(&tasks_dir);
+    if used.malformed.is_some() || class == ToolClass::Answer || waits || text.starts_with("Not run: ") {
+        return None;
+    }
+    let max = io.rules.watch.loaded.settings.max_repeats.unwrap_or(MAX_REPEATS);
+    let call = RepeatableCall { name: &used.name, class, input: &used.input, result: &text, failed };
+    io.knowledge.repeats.note(&call, max)
 }
 
 /// Adds what the model is told about how its call was understood.

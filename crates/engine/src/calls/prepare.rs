@@ -1,9 +1,11 @@
 //! Turns a `tool_use` block into a call that may run: finds the tool, parses the input, decides, and asks the host
 //! where the decision is to ask. A prepared call never returns to this phase.
 
+use super::advice::{nobody_advice, refusal_advice};
 use super::{inspect, interact};
 use crate::session::SessionIo;
 use crate::session::hooks::{HookRuling, RulingKind, UndecidedCall};
+use crate::tool_facts::tool_facts;
 use futures_util::future::BoxFuture;
 use hooks::RequestDecision;
 use permission::{
@@ -126,7 +128,13 @@ fn unreadable(used: &ToolUse, text: &str, io: &SessionIo) -> String {
 
 pub(super) fn read(used: &ToolUse, input: &RawValue, io: &SessionIo) -> Result<Box<dyn ToolCall>, ToolOutcome> {
     let Some(tool) = io.tooling.registry.find(&used.name) else {
-        return Err(ToolOutcome::invalid(normal_form::unknown_tool(&used.name, &io.tooling.registry)));
+        let mut text = normal_form::unknown_tool(&used.name, &io.tooling.registry);
+        // Such tools are not offered where nobody can answer.
+        let class = tool_facts(&used.name).class;
+        if class.needs_answer() && matches!(io.rules.permission_channel, PermissionChannel::Nobody) {
+            write!(text, "\n{}", nobody_advice(class, io)).ok();
+        }
+        return Err(ToolOutcome::invalid(text));
     };
     if let Some(refused) = masked_calls::refusal(&io.tooling.state.masking, &tool.spec().facts, input) {
         return Err(refused);
@@ -426,7 +434,10 @@ async fn ask_host(
 ) -> PreparedCall {
     let host = match &io.rules.permission_channel {
         PermissionChannel::Host(host) => host,
-        PermissionChannel::Nobody => return refuse(used, refusal, io).await,
+        PermissionChannel::Nobody => {
+            let advice = nobody_advice(io.tooling.facts(&used.name).class, io);
+            return refuse_with(used, refusal, Some(advice), io).await;
+        }
         PermissionChannel::Tool(tool) => {
             let reply = ask_tool(tool.clone(), used, &draft, &refusal, io);
             return PreparedCall::Asking(Box::new(PendingCall { draft, facts }), reply);
@@ -606,6 +617,17 @@ fn record_denial(used: &ToolUse, io: &mut SessionIo) {
 }
 
 async fn refuse(used: &ToolUse, refusal: PermissionRefusal, io: &mut SessionIo) -> PreparedCall {
+    let advice = refusal_advice(used, &refusal, io);
+    refuse_with(used, refusal, advice, io).await
+}
+
+/// The host gets the refusal as it is; the model also reads the advice.
+async fn refuse_with(
+    used: &ToolUse,
+    refusal: PermissionRefusal,
+    advice: Option<String>,
+    io: &mut SessionIo,
+) -> PreparedCall {
     tracing::debug!(tool = used.name, reason = %refusal.reason.describe(), "call denied");
     record_denial(used, io);
     let body = SystemBody::PermissionDenied {
@@ -619,7 +641,8 @@ async fn refuse(used: &ToolUse, refusal: PermissionRefusal, io: &mut SessionIo) 
     io.output.host.system(body).await;
     let source = if matches!(refusal.reason, DecisionReason::Hook(_)) { "hook" } else { "config" };
     let judged = CallVerdict::refused(source, Some(&refusal.reason));
-    PreparedCall::Refused(ToolOutcome::failed(refusal.message), judged)
+    let text = advice.map_or_else(|| refusal.message.clone(), |advice| format!("{}\n{advice}", refusal.message));
+    PreparedCall::Refused(ToolOutcome::failed(text), judged)
 }
 
 pub(super) fn call_cx(used: &ToolUse, facts: PathFacts, io: &SessionIo, cancel: CancellationToken) -> CallContext {

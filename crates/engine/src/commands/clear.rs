@@ -119,7 +119,8 @@ impl LiveSession {
         });
         let system = self.recipe.as_ref().map(|again| again.system(&self.io.rules.watch.loaded, self.context.model()));
         self.io.output.facts.output_style = session_parts::prompt_recipe::style_name(&self.io.rules.watch.loaded);
-        self.context.begin_session(FreshContext { identity, files: memory.files, system });
+        let facts = self.context.facts_again();
+        self.context.begin_session(FreshContext { identity, files: memory.files, system, facts });
         self.control.begin_session(id, &self.io.tooling.state, self.io.output.transcript.transcript());
         let mode = Some(self.io.rules.mode()).filter(|mode| *mode != PermissionMode::Default);
         self.start = StartState { source: "clear", new_mode: mode, ..StartState::default() };

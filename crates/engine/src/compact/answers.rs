@@ -76,5 +76,6 @@ fn parts(done: &Completion) -> (String, Vec<String>) {
 /// Every call needs a result.
 fn refusals(calls: &[String]) -> Vec<Fragment> {
     let refusal = MessageContent::Text(prompts::TEXT_ONLY.to_owned());
-    calls.iter().filter_map(|id| tool_result(id, &refusal, true).ok()).map(Fragment::new).collect()
+    let results = calls.iter().filter_map(|id| tool_result(id, &refusal, true).ok()).map(Fragment::new);
+    results.chain([Fragment::text(prompts::HAND_OVER_NOW)]).collect()
 }

@@ -29,7 +29,10 @@ pub(super) fn attachments(io: &SessionIo, budget: u64) -> Vec<Attachment> {
     }
     io.tooling.state.reads.forget_all_but(&shown);
     notes.extend(todos(io));
+    notes.extend(listed_tasks(io));
     notes.extend(running(io));
+    let checks = io.knowledge.checks.describe();
+    notes.extend(checks.and_then(|checks| Attachment::note("x_checks", prompts::reminder(&checks))));
     notes
 }
 
@@ -50,6 +53,11 @@ fn todos(io: &SessionIo) -> Option<Attachment> {
     }
     let lines: Vec<String> = list.iter().map(|todo| format!("- [{}] {}", todo.status, todo.content)).collect();
     Attachment::note("x_todo_list", prompts::unfinished_list("Your todo list", &lines))
+}
+
+fn listed_tasks(io: &SessionIo) -> Option<Attachment> {
+    let lines = crate::session::reminders::open_listed_tasks(io);
+    (!lines.is_empty()).then(|| Attachment::note("x_task_list", prompts::unfinished_list("Your task list", &lines)))?
 }
 
 fn running(io: &SessionIo) -> Option<Attachment> {

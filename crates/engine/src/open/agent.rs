@@ -14,6 +14,7 @@ use session_parts::host::ForwardMode;
 use session_parts::host::HostSender;
 use session_parts::ledger::Ledger;
 use session_parts::options::SessionOptions;
+use session_parts::project_facts::ProjectFacts;
 use session_parts::settings_watch::SettingsWatch;
 use session_parts::skills::SkillsTemplate;
 use session_parts::start_error::{StartError, StartFailure};
@@ -95,6 +96,7 @@ pub(super) struct AgentTemplateParts<'a> {
     pub(super) skills: SkillsTemplate,
     pub(super) watch: &'a SettingsWatch,
     pub(super) servers: &'a Arc<session_parts::mcp::SessionServers>,
+    pub(super) project_facts: Option<&'a Arc<ProjectFacts>>,
 }
 
 pub(super) fn template(
@@ -132,6 +134,8 @@ pub(super) fn template(
         forward: if forward { ForwardMode::Text } else { ForwardMode::Calls },
         append_prompt: options.prompt.append_for_agents.clone(),
         max_budget_usd: options.limits.max_budget_usd,
+        sandbox: assembly.sandbox.as_ref().and_then(|sandbox| sandbox.describe()),
+        project_facts: shared.project_facts.cloned(),
         facts: assembly.init_facts(),
         mirror: assembly.mirror.clone(),
     }

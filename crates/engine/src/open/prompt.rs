@@ -2,7 +2,10 @@
 
 use super::SessionAssembly;
 use config::roots::DefinitionRoots;
+use permission::Policy;
+use session_parts::project_facts::{ProjectFacts, ProjectFactsQuery};
 use session_parts::prompt_recipe::{PromptRecipe, prompt_of};
+use std::sync::Arc;
 
 impl SessionAssembly {
     pub(super) fn prompt_recipe(&self, roots: DefinitionRoots) -> PromptRecipe {
@@ -14,10 +17,29 @@ impl SessionAssembly {
             append: options.prompt.append.clone(),
             cwd: self.cwd.display().to_string(),
             additional: self.additional().iter().map(|d| d.display().to_string()).collect(),
-            branch: sys::git::branch(&self.cwd),
+            sandbox: self.sandbox.as_ref().and_then(|sandbox| sandbox.describe()),
+            attendance: self.attendance(),
             shell: shell.rsplit('/').next().unwrap_or(shell).to_owned(),
             roots,
             origin: self.origin(),
         }
+    }
+
+    /// Facts about the project; `None` when settings or flags leave them out. A recorded run has none, because it must
+    /// not depend on this machine; one with a system prompt of its own is told what that says.
+    pub(super) fn project_facts(&self, policy: &Arc<Policy>) -> Option<Arc<ProjectFacts>> {
+        let (options, settings) = (&self.options, &self.loaded.settings);
+        let is_recorded = options.cassette.record.is_some() || options.cassette.replay.is_some();
+        let has_own_prompt = self.system_blocks.is_some() || options.prompt.system.is_some();
+        let is_off = settings.project_facts == Some(false);
+        if is_off || is_recorded || has_own_prompt || options.configuration.bare {
+            return None;
+        }
+        Some(ProjectFacts::new(ProjectFactsQuery {
+            cwd: self.cwd.clone(),
+            env: self.env.clone(),
+            tells_git: settings.include_git_instructions != Some(false),
+            policy: Arc::clone(policy),
+        }))
     }
 }

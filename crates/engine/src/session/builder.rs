@@ -3,6 +3,10 @@
 
 use super::{RulesParts, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules, SessionTooling};
 use crate::agents::AgentSpawner;
+use crate::repeats::RepeatWatch;
+use crate::session::changed_files::{ChangeCauses, ChangeWatch};
+use crate::session::checks::TurnChecks;
+use crate::session::reminders::ListReminder;
 use config::MemoryFile;
 use model::{Fragment, ModelCatalog};
 use session_parts::compaction_policy::CompactionPolicy;
@@ -12,6 +16,7 @@ use session_parts::host::{HostFlags, HostSender, InitFacts};
 use session_parts::ledger::Ledger;
 use session_parts::mcp::McpToolset;
 use session_parts::plan::PlanState;
+use session_parts::project_facts::{ProjectFacts, ToldFacts};
 use session_parts::resume::RestoredConversation;
 use session_parts::skills::SessionSkills;
 use session_parts::structured::StructuredOutput;
@@ -87,6 +92,8 @@ pub(crate) struct ConversationParts {
     pub files: Vec<MemoryFile>,
     /// The folder of notes; `None` when the session keeps none.
     pub notes: Option<PathBuf>,
+    /// Facts about the project; `None` when they are not sent.
+    pub facts: Option<Arc<ProjectFacts>>,
     pub limits: TurnLimits,
 }
 
@@ -139,15 +146,27 @@ impl ToolingParts {
 impl KnowledgeParts {
     fn build(self) -> SessionKnowledge {
         let Self { skills, mcp, plan } = self;
-        SessionKnowledge { skills, mcp, plan, pending_notices: Vec::new(), loaded_skills: Vec::new() }
+        SessionKnowledge {
+            skills,
+            mcp,
+            plan,
+            pending_notices: Vec::new(),
+            loaded_skills: Vec::new(),
+            repeats: RepeatWatch::default(),
+            checks: TurnChecks::default(),
+            lists: ListReminder::default(),
+            causes: ChangeCauses::default(),
+            changes: ChangeWatch::default(),
+        }
     }
 }
 
 impl ConversationParts {
     fn context(self, registry: &ToolRegistry) -> ModelContext {
-        let Self { catalog, restored, compaction, models, settings, system, files, notes, limits } = self;
+        let Self { catalog, restored, compaction, models, settings, system, files, notes, facts, limits } = self;
         let (history, sent_date, is_context_sent) =
             restored.map_or((Vec::new(), None, false), |r| (r.history, r.sent_date, r.is_context_sent));
+        let facts = if is_context_sent { ToldFacts::all_of(facts) } else { ToldFacts::nothing_of(facts) };
         ModelContext::new(ContextParts {
             catalog,
             history: history.into(),
@@ -156,7 +175,7 @@ impl ConversationParts {
             settings,
             tools: registry.tool_fragments().into_iter().map(Fragment::new).collect(),
             system,
-            reminders: Reminders { files, sent_date, is_context_sent, notes },
+            reminders: Reminders { files, sent_date, is_context_sent, notes, facts },
             limits,
         })
     }

@@ -1,6 +1,10 @@
 //! The parts of a session that phases act on. A phase names the parts it needs.
 
 use crate::agents::AgentSpawner;
+use crate::repeats::RepeatWatch;
+use crate::session::changed_files::{ChangeCauses, ChangeWatch};
+use crate::session::checks::TurnChecks;
+use crate::session::reminders::ListReminder;
 use crate::tool_facts::tool_facts;
 use crate::view::SessionView;
 use permission::Policy;
@@ -172,6 +176,13 @@ pub(crate) struct SessionKnowledge {
     pub pending_notices: Vec<String>,
     /// Skills that calls of this batch loaded.
     pub loaded_skills: Vec<SkillInvocation>,
+    /// What this turn did, as far as the model is told about it.
+    pub repeats: RepeatWatch,
+    pub checks: TurnChecks,
+    pub lists: ListReminder,
+    /// What may have changed files since the last request.
+    pub causes: ChangeCauses,
+    pub changes: ChangeWatch,
 }
 
 /// The connections to models.

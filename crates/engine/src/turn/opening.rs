@@ -104,6 +104,7 @@ impl LiveSession {
         if let Some(hint) = hint {
             self.attach(hint)?;
         }
+        self.send_reminders().await?;
         self.write_hook_runs()?;
         let started = std::mem::take(&mut self.start.contexts);
         self.add_hook_texts(started.into_iter().chain(texts).collect())?;

@@ -16,7 +16,7 @@ pub(crate) enum RemovalTarget {
     Path(ShellField),
     /// The same, written with a slash at its end: a link is followed.
     Followed(ShellField),
-    /// A path in which `..` stands behind names that may be links: where `folder` really is, and the rest.
+    /// A path in which `..` follows names that may be links: where `folder` really is, and the rest.
     Through { folder: PathBuf, rest: ShellField },
     /// Entries below a folder; only some of them when a test selects.
     Below { root: ShellField, selects: bool },

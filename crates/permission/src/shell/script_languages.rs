@@ -103,7 +103,7 @@ fn after_parts(text: &str, count: usize) -> Option<&str> {
     Some(rest)
 }
 
-/// Where the first `end` stands that no backslash precedes. Brackets are not read, which only ends a part too early; a
+/// Where the first `end` is that no backslash precedes. Brackets are not read, which only ends a part too early; a
 /// part that ends too early leaves text behind that is read as commands.
 fn unescaped(text: &str, end: char) -> Option<usize> {
     let mut escaped = false;

@@ -130,21 +130,21 @@ fn decide(policy: &Policy, command: &str) -> &'static str {
 }
 
 /// A directory of programs: recorders, stand-ins for runners, and a few harmless real ones.
-struct Cage {
+struct RecorderFolder {
     dir: tempfile::TempDir,
     bin: PathBuf,
 }
 
-impl Cage {
+impl RecorderFolder {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let bin = dir.path().join("bin");
         std::fs::create_dir(&bin).unwrap();
-        let cage = Self { dir, bin };
+        let recorders = Self { dir, bin };
         for name in [DENIED, OTHER] {
-            cage.program(name, &format!("echo {name} \"$@\" >> \"$LOG\"\n"));
+            recorders.program(name, &format!("echo {name} \"$@\" >> \"$LOG\"\n"));
         }
-        cage.program("rm", "echo rm \"$@\" >> \"$LOG\"\n");
+        recorders.program("rm", "echo rm \"$@\" >> \"$LOG\"\n");
         // Runs every word and every text that mentions a recorder, which no real runner does.
         let runs = "for a in \"$@\" \"$GIT_EDITOR\" \"$GIT_PAGER\" \"$PAGER\" \"$GIT_SSH_COMMAND\" \"$GIT_CONFIG_VALUE_0\"; do case $a in \
                     evil|fine) \"$a\";; *evil*|*fine*) a=${a#*=}; bash -c \"${a#!}\";; esac; done\n";
@@ -152,16 +152,16 @@ impl Cage {
         let real = ["env", "nice", "nohup", "timeout", "stdbuf", "setsid", "xargs", "find", "cat", "ls", "bash", "sh"];
         for name in named.filter(|word| word.len() > 1 && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')) {
             if !real.contains(&name) && !["echo", "if", "exec"].contains(&name) {
-                cage.program(name, runs);
+                recorders.program(name, runs);
             }
         }
         for name in real {
             let found = ["/usr/bin", "/bin"].iter().map(|dir| Path::new(dir).join(name)).find(|path| path.exists());
             if let Some(path) = found {
-                symlink(path, cage.bin.join(name)).unwrap();
+                symlink(path, recorders.bin.join(name)).unwrap();
             }
         }
-        cage
+        recorders
     }
 
     fn program(&self, name: &str, body: &str) {
@@ -199,7 +199,7 @@ fn seed(default: u64) -> u64 {
 // [F-A6]
 #[test]
 fn no_wrapper_starts_a_denied_program() {
-    let (cage, policy) = (Cage::new(), policy("Bash(evil:*)"));
+    let (recorders, policy) = (RecorderFolder::new(), policy("Bash(evil:*)"));
     let mut random = Random(seed(0x9e37_79b9_7f4a_7c15));
     let (mut allowed, mut ran, mut wrong) = (0, 0, String::new());
     for number in 0..samples() {
@@ -208,7 +208,7 @@ fn no_wrapper_starts_a_denied_program() {
             continue;
         }
         allowed += 1;
-        let log = cage.run(&command, number);
+        let log = recorders.run(&command, number);
         ran += usize::from(!log.is_empty());
         if log.lines().any(|line| line.starts_with(DENIED)) {
             writeln!(wrong, "{command:?}").unwrap();
@@ -223,7 +223,7 @@ fn no_wrapper_starts_a_denied_program() {
 // [F-A6]
 #[test]
 fn the_order_of_flags_is_no_way_out() {
-    let (cage, policy) = (Cage::new(), policy("Bash(rm -rf:*)"));
+    let (recorders, policy) = (RecorderFolder::new(), policy("Bash(rm -rf:*)"));
     let mut random = Random(seed(0x2545_f491_4f6c_dd1d));
     let (mut allowed, mut wrong) = (0, String::new());
     for number in 0..samples() {
@@ -253,7 +253,7 @@ fn the_order_of_flags_is_no_way_out() {
             continue;
         }
         allowed += 1;
-        let log = cage.run(&command.replace("/bin/rm", "rm"), number);
+        let log = recorders.run(&command.replace("/bin/rm", "rm"), number);
         let flags = log.split(" -- ").next().unwrap_or("").split_whitespace().filter(|word| word.starts_with('-'));
         let flags: Vec<&str> = flags.collect();
         let has = |letters: [char; 2], long: &str| {

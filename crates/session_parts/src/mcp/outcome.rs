@@ -17,8 +17,6 @@ const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 /// Default of `MAX_MCP_OUTPUT_TOKENS`, and the maximum number of characters a tool may ask for.
 const MAX_TOKENS: u64 = 25_000;
 const MAX_CHARS: u64 = 500_000;
-/// A rough estimate for dense text.
-const CHARS_PER_TOKEN: u64 = 4;
 /// Maximum size of an image in base64; a larger one exceeds the token limit of a result.
 const IMAGE_BYTES: usize = 5 << 20;
 
@@ -36,7 +34,7 @@ fn limit(tool: &RemoteTool, cx: &CallContext) -> usize {
         return asked.min(MAX_CHARS) as usize;
     }
     let tokens = cx.state.facts.env.number("MAX_MCP_OUTPUT_TOKENS").filter(|n| *n > 0).unwrap_or(MAX_TOKENS);
-    let chars = tokens.saturating_mul(CHARS_PER_TOKEN) as usize;
+    let chars = wire::tokens::bytes_of(tokens as usize);
     if tokens == MAX_TOKENS { chars.min(tools::spill::GENERIC_LIMIT) } else { chars }
 }
 

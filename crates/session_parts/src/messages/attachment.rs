@@ -5,6 +5,9 @@ use crate::prompts::{self, SkillListingKind};
 use serde_json::value::RawValue;
 use std::path::PathBuf;
 
+/// The kind of line with the user's latest words after a compaction.
+pub const LATEST_WORDS: &str = "x_latest_words";
+
 /// The transcript line of an attachment and the text for the model.
 pub struct Attachment {
     pub line: Box<RawValue>,

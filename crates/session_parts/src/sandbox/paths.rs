@@ -17,6 +17,15 @@ pub(super) enum SandboxPath {
     Glob { base: PathBuf, pattern: String, text: String },
 }
 
+impl SandboxPath {
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Path(path) => path.display().to_string(),
+            Self::Glob { text, .. } => text.clone(),
+        }
+    }
+}
+
 /// The directories that paths are resolved against. Resolved.
 #[derive(Clone, Debug)]
 pub(super) struct SandboxRoots {
@@ -48,6 +57,11 @@ impl SandboxRoots {
             config_home: config_home(&inputs.base_env).map(real),
             state_file: state_file(&inputs.base_env).map(real),
         }
+    }
+
+    /// The working directories, in which commands may write.
+    pub(super) fn writable(&self) -> Vec<String> {
+        self.roots.iter().map(|dir| dir.display().to_string()).collect()
     }
 
     /// What gimlet itself writes while commands run.

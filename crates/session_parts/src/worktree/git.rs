@@ -1,6 +1,6 @@
 //! Runs git without any program that the repository configures and without redirection to another checkout.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 use sys::Env;
 use sys::git::neutral::{NeutralConfig, NeutralObstacle};
@@ -13,6 +13,57 @@ const FETCH_MAX_AGE: Duration = Duration::from_hours(24);
 const REMOTE_HEAD: &str = "origin/HEAD";
 const REDIRECTS: [&str; 5] =
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];
+
+/// Runs git calls that only read, without any program that the repository configures.
+pub struct PowerlessGit {
+    dir: PathBuf,
+    env: Env,
+}
+
+impl PowerlessGit {
+    /// Reads the repository's configuration; blocking.
+    pub fn new(dir: &Path, env: &Env) -> Result<Self, NeutralObstacle> {
+        let env = quiet_environment(env);
+        let set = safe_variables(dir, &env)?;
+        Ok(Self { dir: dir.to_path_buf(), env: env.with(set) })
+    }
+
+    /// The output without the last newline; the error is git's message.
+    pub async fn run(&self, args: &[&str], timeout: Duration) -> Result<String, String> {
+        run_in(&self.dir, &self.env, args, timeout).await
+    }
+}
+
+/// Without redirection to another checkout.
+fn quiet_environment(env: &Env) -> Env {
+    env.without(REDIRECTS).with([("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")])
+}
+
+async fn run_in(dir: &Path, env: &Env, args: &[&str], timeout: Duration) -> Result<String, String> {
+    let failed = |why: String| Err(failure(dir, args, &why));
+    let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"];
+    let spec = SpawnSpec {
+        program: "git".into(),
+        args: quiet.iter().chain(args).map(Into::into).collect(),
+        env: env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        cwd: dir.to_path_buf(),
+        stdin: ChildInput::Null,
+        output: ChildOutput::Split,
+    };
+    let options = RunOptions { timeout, keep: 4 << 20, ..RunOptions::default() };
+    let done = match process::run(spec, options).await {
+        Ok(done) => done,
+        Err(error) => return failed(error.to_string()),
+    };
+    if done.exit.code == Some(0) {
+        return Ok(String::from_utf8_lossy(&done.stdout.to_bytes()).trim_end_matches('\n').to_owned());
+    }
+    failed(String::from_utf8_lossy(&done.stderr.to_bytes()).trim().to_owned())
+}
+
+fn failure(dir: &Path, args: &[&str], why: &str) -> String {
+    format!("git {} failed in {}: {why}", args[0], dir.display())
+}
 
 #[derive(Clone, Copy)]
 pub struct GitRunner<'a> {
@@ -36,32 +87,13 @@ impl GitRunner<'_> {
         variables: &[(&str, &str)],
         timeout: Duration,
     ) -> Result<String, String> {
-        let failed = |why: String| Err(format!("git {} failed in {}: {why}", args[0], self.dir.display()));
-        let quiet = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"];
-        let env = self.env.without(REDIRECTS).with([("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
+        let env = quiet_environment(self.env);
         // A fetch uses the repository's configuration; it runs in trusted folders only.
         let powerless = if args.first() == Some(&"fetch") { Ok(Vec::new()) } else { safe_variables(self.dir, &env) };
-        let env = match powerless {
-            Ok(set) => env.with(set).with(variables.iter().copied()),
-            Err(obstacle) => return failed(format!("its configuration may run a program: {obstacle}")),
-        };
-        let spec = SpawnSpec {
-            program: "git".into(),
-            args: quiet.iter().chain(args).map(Into::into).collect(),
-            env: env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-            cwd: self.dir.to_path_buf(),
-            stdin: ChildInput::Null,
-            output: ChildOutput::Split,
-        };
-        let options = RunOptions { timeout, keep: 4 << 20, ..RunOptions::default() };
-        let done = match process::run(spec, options).await {
-            Ok(done) => done,
-            Err(error) => return failed(error.to_string()),
-        };
-        if done.exit.code == Some(0) {
-            return Ok(String::from_utf8_lossy(&done.stdout.to_bytes()).trim_end_matches('\n').to_owned());
+        match powerless {
+            Ok(set) => run_in(self.dir, &env.with(set).with(variables.iter().copied()), args, timeout).await,
+            Err(obstacle) => Err(failure(self.dir, args, &format!("its configuration may run a program: {obstacle}"))),
         }
-        failed(String::from_utf8_lossy(&done.stderr.to_bytes()).trim().to_owned())
     }
 
     pub async fn commit_of(&self, name: &str) -> Result<String, String> {

@@ -1,13 +1,13 @@
 //! The checks before a file is changed, and how it is written back. Shared by Edit and MultiEdit.
 
+use super::apply::{AppliedEdit, MatchKind};
 use crate::contract::{CallContext, PathDiscovery, ToolOutcome};
 use crate::file_work::{self, MAX_LOADED_BYTES, PathKind};
 use crate::patch::{self, DiffHunk};
 use crate::read_state::{Coverage, FileFreshness};
+use crate::seen_difference;
 use crate::text_file::TextFile;
 use std::path::Path;
-
-pub(crate) const STALE_MESSAGE: &str = "The file has changed since you read it. Read it again before you change it.";
 
 pub(crate) enum EditTarget {
     Nothing,
@@ -71,12 +71,39 @@ fn has_seen_enough(freshness: FileFreshness, cx: &CallContext) -> bool {
 }
 
 impl EditableFile {
+    /// Whether the file was changed by others since the model saw it.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.freshness == FileFreshness::Stale
+    }
+
+    /// The refusal for a reason; for a stale file it holds what changed.
+    pub(crate) fn refusal(&self, cx: &CallContext, path: &Path, reason: &str) -> ToolOutcome {
+        if self.is_stale() {
+            return seen_difference::refusal(cx, path, Some(reason), &self.file.bytes, &self.text);
+        }
+        ToolOutcome::invalid(reason)
+    }
+
+    /// Refuses an edit of a stale file that is not certain to be the one that is meant.
+    pub(crate) fn refuse_uncertain(
+        &self,
+        cx: &CallContext,
+        path: &Path,
+        done: &AppliedEdit,
+    ) -> Result<(), ToolOutcome> {
+        let is_certain = done.matched == MatchKind::Exactly && done.places.len() == 1;
+        if !self.is_stale() || is_certain {
+            return Ok(());
+        }
+        Err(seen_difference::refusal(cx, path, None, &self.file.bytes, &self.text))
+    }
+
     /// Writes `text` back and returns the difference.
     pub(crate) fn save(&self, cx: &CallContext, path: &Path, text: &str) -> Result<Vec<DiffHunk>, ToolOutcome> {
         let bytes = self.file.save(text).map_err(|e| file_work::io_error("write", path, &e))?;
         // After a change by another program the model has not seen the whole file, so it stays stale until it is
         // read again.
-        if self.freshness != FileFreshness::Stale {
+        if !self.is_stale() {
             cx.state.reads.record_rewrite(path, &bytes);
         }
         Ok(patch::structured(&self.text, text))

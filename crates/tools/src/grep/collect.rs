@@ -28,6 +28,10 @@ pub(super) struct GrepMatches {
     pub(super) files: u64,
     pub(super) lines: u64,
     pub(super) matches: u64,
+    /// Files that were searched, with and without matches.
+    pub(super) searched: u64,
+    /// Why the pattern was taken as literal text.
+    pub(super) literal: Option<String>,
 }
 
 impl GrepMatches {
@@ -43,6 +47,8 @@ impl GrepMatches {
             files: 0,
             lines: 0,
             matches: 0,
+            searched: 0,
+            literal: None,
         }
     }
 

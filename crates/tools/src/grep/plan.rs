@@ -2,15 +2,16 @@
 
 use super::collect::GrepMatches;
 use super::sink::{HaltingReader, LineCollector, MatchCounter};
-use super::{GrepMode, GrepQuery};
+use super::{GrepMode, GrepQuery, IgnoreFiles, SearchHalt};
 use crate::contract::{MayRead, PathDiscovery, ToolOutcome, Workspace};
-use crate::walk::{self, HaltFlag};
+use crate::walk;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use sys::sync::Mutex;
 
 /// Most bytes one thread may use for a single line, or for a whole file when matches span lines. A file that needs
@@ -19,9 +20,16 @@ const HEAP_LIMIT: usize = 64 << 20;
 const REGEX_LIMIT: usize = 32 << 20;
 
 pub(super) struct GrepPlan {
-    matcher: RegexMatcher,
+    pattern: CompiledPattern,
     target: GrepTarget,
+    ignores: IgnoreFiles,
     at: Workspace,
+}
+
+struct CompiledPattern {
+    matcher: RegexMatcher,
+    /// Why it was taken as literal text.
+    literal: Option<String>,
 }
 
 enum GrepTarget {
@@ -31,14 +39,22 @@ enum GrepTarget {
 }
 
 impl GrepPlan {
-    pub(super) fn new(query: &GrepQuery, at: &Workspace) -> Result<Self, ToolOutcome> {
+    pub(super) fn new(query: &GrepQuery, at: &Workspace, ignores: IgnoreFiles) -> Result<Self, ToolOutcome> {
         let root = query.root(at);
         let Ok(meta) = std::fs::metadata(&root) else { return Err(walk::missing_error("Path", &root, at)) };
-        let matcher = matcher(query)?;
+        let pattern = compile(query)?;
         let target = if meta.is_dir() {
-            walk::check_ignores(&root)?;
             let mut builder = WalkBuilder::new(&root);
-            builder.hidden(false).require_git(false).add_custom_ignore_filename(".rgignore");
+            match ignores {
+                IgnoreFiles::Honoured => {
+                    walk::check_ignores(&root)?;
+                    builder.require_git(false).add_custom_ignore_filename(".rgignore");
+                }
+                IgnoreFiles::Disregarded => {
+                    builder.standard_filters(false);
+                }
+            }
+            builder.hidden(false);
             builder.overrides(overrides(query, at)?).types(types(query)?);
             GrepTarget::Tree(Box::new(builder))
         } else if meta.is_file() {
@@ -46,17 +62,24 @@ impl GrepPlan {
         } else {
             return Err(ToolOutcome::invalid(format!("Not a regular file or directory: {}", root.display())));
         };
-        Ok(Self { matcher, target, at: at.clone() })
+        Ok(Self { pattern, target, ignores, at: at.clone() })
     }
 
-    pub(super) fn run(self, query: &GrepQuery, halt: &HaltFlag, may_read: &MayRead) -> Result<GrepMatches, String> {
+    pub(super) fn run(
+        self,
+        query: &GrepQuery,
+        halt: SearchHalt<'_>,
+        may_read: &MayRead,
+    ) -> Result<GrepMatches, String> {
         let all = Mutex::new(GrepMatches::new(query));
+        let searched = AtomicU64::new(0);
         let worker = || GrepWorker {
             searcher: searcher(query),
-            matcher: self.matcher.clone(),
+            matcher: self.pattern.matcher.clone(),
             query,
             halt,
             all: &all,
+            searched: &searched,
             at: &self.at,
         };
         match self.target {
@@ -67,12 +90,15 @@ impl GrepPlan {
                 done.map_err(|error| format!("Could not search {}: {error}", path.display()))?;
             }
             GrepTarget::File(_) => {}
-            GrepTarget::Tree(mut builder) => walk::build_parallel(&mut builder, true).run(|| {
-                let mut worker = worker();
-                Box::new(move |entry| worker.visit(entry, may_read))
-            }),
+            GrepTarget::Tree(mut builder) => walk::build_parallel(&mut builder, self.ignores == IgnoreFiles::Honoured)
+                .run(|| {
+                    let mut worker = worker();
+                    Box::new(move |entry| worker.visit(entry, may_read))
+                }),
         }
-        Ok(all.into_inner())
+        let mut all = all.into_inner();
+        (all.searched, all.literal) = (searched.into_inner(), self.pattern.literal);
+        Ok(all)
     }
 }
 
@@ -80,8 +106,10 @@ struct GrepWorker<'a> {
     searcher: Searcher,
     matcher: RegexMatcher,
     query: &'a GrepQuery,
-    halt: &'a HaltFlag,
+    halt: SearchHalt<'a>,
     all: &'a Mutex<GrepMatches>,
+    /// How many files were opened.
+    searched: &'a AtomicU64,
     at: &'a Workspace,
 }
 
@@ -102,6 +130,7 @@ impl GrepWorker<'_> {
 
     fn search(&mut self, path: &Path) -> std::io::Result<()> {
         let file = HaltingReader { inner: sys::fs::open_regular(path)?.0, halt: self.halt };
+        self.searched.fetch_add(1, Ordering::Relaxed);
         match self.query.mode {
             GrepMode::Files | GrepMode::Count => {
                 let mut tally = MatchCounter::new(&self.matcher, self.query);
@@ -142,7 +171,35 @@ fn searcher(query: &GrepQuery) -> Searcher {
         .build()
 }
 
-fn matcher(query: &GrepQuery) -> Result<RegexMatcher, ToolOutcome> {
+/// Compiles the pattern. One that is no regular expression is taken as literal text.
+fn compile(query: &GrepQuery) -> Result<CompiledPattern, ToolOutcome> {
+    let mut builder = builder(query);
+    let error = match builder.build(&query.pattern) {
+        Ok(matcher) => return Ok(CompiledPattern { matcher, literal: None }),
+        Err(error) => error.to_string(),
+    };
+    let hint = unsupported_hint(&error);
+    if hint.is_none()
+        && error.contains("regex parse error")
+        && let Ok(matcher) = builder.fixed_strings(true).build(&query.pattern)
+    {
+        let problem = error.lines().next_back().unwrap_or_default();
+        let problem = problem.strip_prefix("error: ").unwrap_or(problem).to_owned();
+        return Ok(CompiledPattern { matcher, literal: Some(problem) });
+    }
+    Err(ToolOutcome::failed(format!("{error}{}", hint.unwrap_or_default())))
+}
+
+/// What to do instead, for patterns that other engines understand.
+fn unsupported_hint(error: &str) -> Option<&'static str> {
+    if error.contains("\"\\n\"") {
+        return Some("\nTo match across lines, set multiline to true.");
+    }
+    let is_unsupported = error.contains("look-around") || error.contains("backreferences");
+    is_unsupported.then_some("\nSearch for the part that must be there, or use `rg -P` or `grep -P` in the shell.")
+}
+
+fn builder(query: &GrepQuery) -> RegexMatcherBuilder {
     let mut builder = RegexMatcherBuilder::new();
     builder.case_insensitive(query.ignore_case).multi_line(true).unicode(true).octal(false);
     builder.size_limit(REGEX_LIMIT).dfa_size_limit(REGEX_LIMIT);
@@ -151,11 +208,7 @@ fn matcher(query: &GrepQuery) -> Result<RegexMatcher, ToolOutcome> {
     } else {
         builder.line_terminator(Some(b'\n'));
     }
-    builder.build(&query.pattern).map_err(|error| {
-        let error = error.to_string();
-        let hint = if error.contains("\"\\n\"") { "\nTo match across lines, set multiline to true." } else { "" };
-        ToolOutcome::failed(format!("{error}{hint}"))
-    })
+    builder
 }
 
 /// Patterns with a slash are relative to the working directory, as with `rg --glob`.

@@ -3,7 +3,7 @@
 use super::collect::GrepMatches;
 use super::{GrepMode, GrepQuery};
 use crate::contract::{ToolOutcome, Workspace};
-use crate::walk;
+use crate::walk::{self, WalkEnd};
 use serde::Serialize;
 
 #[derive(Debug, Default, Serialize)]
@@ -30,9 +30,14 @@ struct GrepOutput {
     timed_out: Option<bool>,
 }
 
+/// Most characters of entries that the model gets.
+const MAX_CHARS: usize = 20_000;
+
 /// The page of entries the query asks for.
 struct GrepPage {
     shown: Vec<String>,
+    /// How many of them the model gets.
+    fitting: usize,
     /// The limit, when it left entries out.
     limit: Option<usize>,
     total: u64,
@@ -43,11 +48,25 @@ impl GrepPage {
         let shown: Vec<String> = entries.skip(query.offset).take(query.limit.unwrap_or(usize::MAX)).collect();
         let more = (query.offset + shown.len()) as u64;
         let limit = query.limit.filter(|_| more < total);
-        Self { shown, limit, total }
+        let fitting = fitting(&shown);
+        Self { shown, fitting, limit, total }
+    }
+
+    fn text(&self) -> String {
+        self.shown[..self.fitting].join("\n")
     }
 
     /// A note such as `(showing 250 of 400 files; limit: 250, offset: 10)`; `None` when everything is shown.
     fn note(&self, query: &GrepQuery, unit: &str) -> Option<String> {
+        if self.fitting < self.shown.len() {
+            return Some(format!(
+                "(showing {} of {} {unit}; {MAX_CHARS} characters at most. Narrow the search with `path`, `glob` or a longer \
+                 pattern, or go on with `offset` {}.)",
+                self.fitting,
+                self.total,
+                query.offset + self.fitting
+            ));
+        }
         let bounds = match (self.limit, query.offset) {
             (None, 0) if self.shown.len() as u64 == self.total => return None,
             (None, 0) => "size limit reached".to_owned(),
@@ -59,9 +78,16 @@ impl GrepPage {
     }
 }
 
-pub(super) fn outcome(query: &GrepQuery, found: GrepMatches, at: &Workspace, time_note: Option<String>) -> ToolOutcome {
+/// The result with `notes` at its end.
+pub(super) fn outcome(
+    query: &GrepQuery,
+    found: GrepMatches,
+    at: &Workspace,
+    notes: &[String],
+    ended: WalkEnd,
+) -> ToolOutcome {
     let (files, lines, matches) = (found.files, found.lines, found.matches);
-    let mut report = GrepOutput { timed_out: time_note.is_some().then_some(true), ..GrepOutput::default() };
+    let mut report = GrepOutput { timed_out: (ended == WalkEnd::TimedOut).then_some(true), ..GrepOutput::default() };
     report.applied_offset = (query.offset > 0).then_some(query.offset);
     let text = match query.mode {
         GrepMode::Files => {
@@ -78,10 +104,7 @@ pub(super) fn outcome(query: &GrepQuery, found: GrepMatches, at: &Workspace, tim
             report.count(query, &page, matches)
         }
     };
-    let text = match time_note {
-        Some(note) => format!("{text}\n{note}"),
-        None => text,
-    };
+    let text = std::iter::once(text.as_str()).chain(notes.iter().map(String::as_str)).collect::<Vec<_>>().join("\n");
     ToolOutcome::text(text, wire::raw::to_raw(&report).ok())
 }
 
@@ -89,12 +112,11 @@ impl GrepOutput {
     fn files(&mut self, query: &GrepQuery, page: GrepPage) -> String {
         (self.mode, self.applied_limit) = ("files_with_matches", page.limit);
         (self.num_files, self.total_files) = (page.shown.len() as u64, Some(page.total));
-        let text = match page.shown.as_slice() {
-            [] => empty_page_text(page.total, "No files found"),
-            names => {
-                let note = page.note(query, "files").map_or_else(String::new, |note| format!(" {note}"));
-                format!("Found {}{note}\n{}", counted(page.total, "file"), names.join("\n"))
-            }
+        let text = if page.shown.is_empty() {
+            empty_page_text(page.total, "No files found")
+        } else {
+            let note = page.note(query, "files").map_or_else(String::new, |note| format!(" {note}"));
+            format!("Found {}{note}\n{}", counted(page.total, "file"), page.text())
         };
         self.filenames = page.shown;
         text
@@ -109,7 +131,7 @@ impl GrepOutput {
             return empty_page_text(page.total, "No matches found");
         }
         match page.note(query, "lines") {
-            Some(note) => format!("{content}\n\n{note}"),
+            Some(note) => format!("{}\n\n{note}", page.text()),
             None => content,
         }
     }
@@ -117,15 +139,24 @@ impl GrepOutput {
     fn count(&mut self, query: &GrepQuery, page: &GrepPage, matches: u64) -> String {
         (self.mode, self.applied_limit) = ("count", page.limit);
         (self.num_files, self.num_matches) = (page.total, Some(matches));
-        let content = page.shown.join("\n");
-        self.content = Some(content.clone());
+        self.content = Some(page.shown.join("\n"));
         if page.shown.is_empty() {
             return empty_page_text(page.total, "No matches found");
         }
         let note = page.note(query, "files").map_or_else(String::new, |note| format!(" {note}"));
         let (matches, files) = (counted_as(matches, "match", "matches"), counted(page.total, "file"));
-        format!("{content}\n\nFound {matches} in {files}{note}")
+        format!("{}\n\nFound {matches} in {files}{note}", page.text())
     }
+}
+
+/// How many entries fit into the space for them; one in any case.
+fn fitting(entries: &[String]) -> usize {
+    let mut size = 0;
+    let fit = entries.iter().take_while(|entry| {
+        size += entry.chars().count() + 1;
+        size <= MAX_CHARS
+    });
+    fit.count().max(1).min(entries.len())
 }
 
 /// The text of an empty page: nothing matched at all, or the offset is past the end.

@@ -1,8 +1,7 @@
 //! Handles matches: counts them, or formats them as `path:line:text`. Lines are limited in width and number before
 //! they are kept.
 
-use super::{GrepMode, GrepQuery};
-use crate::walk::HaltFlag;
+use super::{GrepMode, GrepQuery, SearchHalt};
 use grep_matcher::{Match, Matcher};
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
@@ -18,7 +17,7 @@ const MAX_FILE_BYTES: usize = 8 << 20;
 /// A reader that fails once the search is to end, so that even a huge file without matches can be left.
 pub(super) struct HaltingReader<'a, R> {
     pub(super) inner: R,
-    pub(super) halt: &'a HaltFlag,
+    pub(super) halt: SearchHalt<'a>,
 }
 
 impl<R: io::Read> io::Read for HaltingReader<'_, R> {

@@ -240,5 +240,5 @@ fn resize_note(d: ImageDimensions) -> Option<String> {
 }
 
 fn placeholder(path: &Path, why: &str) -> ToolOutcome {
-    super::text::one_line_outcome(path, format!("[The image {} {why} and is not shown.]", path.display()))
+    super::text::substitute_outcome(path, format!("[The image {} {why} and is not shown.]", path.display()))
 }

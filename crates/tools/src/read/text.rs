@@ -1,88 +1,100 @@
-//! Text as numbered lines. Streams the file: memory depends on what is shown, not on the size of the file or its lines.
+//! Text as numbered lines, a page at a time.
+
+mod scan;
 
 use super::{OpenFile, ReadFileCall};
 use crate::contract::{CallContext, ToolOutcome};
 use crate::file_work::{self, structured};
-use crate::read_state::{Coverage, Fingerprint, SeenFile};
+use crate::read_state::{Fingerprint, MAX_REMEMBERED_BYTES, SeenLines};
+use crate::session_facts::is_compatible_output;
 use crate::text_file::TextEncoding;
+use scan::{CapBehaviour, LastNewline, LineRequest, ScannedLines, ShownLines, grouped, scan};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::fmt::Write;
+use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 use sys::Env;
 
-/// Largest file, in bytes, that is shown whole without a range or `allow_large`.
+/// Most lines of a page.
+const PAGE_LINES: u64 = 2_000;
+/// Most bytes of a page.
+const PAGE_BYTES: usize = 60_000;
+/// Longer lines, in characters, are cut.
+const LINE_CHARS: usize = 2_000;
+/// Of larger files, in bytes, only the beginning is shown without a range or `allow_large`.
 const WHOLE_LIMIT: u64 = 256 * 1024;
+/// Lines of the beginning of a large file.
+const BEGINNING_LINES: u64 = 200;
 /// Most bytes that one read shows, even with `allow_large`.
 const HARD_LIMIT: u64 = 16 * 1024 * 1024;
 /// Larger files, in bytes, are identified by their metadata: hashing them would cost more than reading a few lines.
 const HASH_LIMIT: u64 = 64 * 1024 * 1024;
 const DEFAULT_TOKENS: usize = 25_000;
-/// Bytes of numbered text that count as ten tokens.
-const BYTES_PER_TEN_TOKENS: usize = 52;
+const TOKENS_VARIABLE: &str = "CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS";
 
-/// Most bytes of numbered text that one read may show.
+/// Most bytes of text that a read of a requested range, or of a notebook, may show.
 pub(super) fn token_cap(env: &Env, allow_large: bool) -> usize {
     if allow_large {
         return HARD_LIMIT as usize;
     }
-    let tokens = env.number("CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS").filter(|n| *n > 0).unwrap_or(DEFAULT_TOKENS);
-    tokens.saturating_mul(BYTES_PER_TEN_TOKENS) / 10
+    wire::tokens::bytes_of(env.number(TOKENS_VARIABLE).filter(|n| *n > 0).unwrap_or(DEFAULT_TOKENS))
 }
 
-/// What happens when the cap is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CapBehaviour {
-    /// Show what fits and add a note, because no range was requested.
-    Clip,
-    /// Stop at once, because the requested range cannot be shown.
-    Refuse,
-}
-
+/// What a call shows of a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LineRequest {
-    /// The first line, counted from 1.
-    pub(super) first: u64,
-    pub(super) limit: Option<u64>,
-    pub(super) cap: usize,
-    pub(super) at_cap: CapBehaviour,
+struct ReadExtent {
+    lines: LineRequest,
+    /// The call did not say how many lines: what is left out is said.
+    is_page: bool,
+    /// The size of the file, in bytes, when only its beginning is shown because of it.
+    large: Option<u64>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ShownLines {
-    pub(super) numbered: String,
-    pub(super) content: String,
-    pub(super) lines: u64,
-    /// Lines of the whole file; a final newline starts one more, empty line.
-    pub(super) total: u64,
-    pub(super) clipped: bool,
-    /// Some bytes were not UTF-8.
-    pub(super) lossy: bool,
+impl ReadExtent {
+    fn of(call: &ReadFileCall, size: u64, env: &Env) -> Self {
+        let allowed = if call.allow_large { HARD_LIMIT } else { WHOLE_LIMIT };
+        let large = (call.offset.is_none() && call.limit.is_none() && size > allowed).then_some(size);
+        let page_lines = match (large, call.allow_large) {
+            (Some(_), _) => Some(BEGINNING_LINES),
+            (None, true) => None,
+            (None, false) => Some(PAGE_LINES),
+        };
+        let is_page = call.limit.is_none();
+        let has_own_cap = env.non_empty(TOKENS_VARIABLE).is_some();
+        let cap = token_cap(env, call.allow_large && large.is_none());
+        let lines = LineRequest {
+            first: call.offset.unwrap_or(1).max(1),
+            limit: call.limit.or(page_lines),
+            cap: if is_page && !has_own_cap && cap < HARD_LIMIT as usize { cap.min(PAGE_BYTES) } else { cap },
+            at_cap: if is_page { CapBehaviour::Clip } else { CapBehaviour::Refuse },
+            line_chars: (!call.allow_large).then_some(LINE_CHARS),
+            last_newline: if is_compatible_output(env) { LastNewline::StartsLine } else { LastNewline::EndsLine },
+        };
+        Self { lines, is_page, large }
+    }
 }
 
 pub(super) fn show(cx: &CallContext, source: OpenFile, call: &ReadFileCall) -> Result<ToolOutcome, ToolOutcome> {
-    let explicit = call.offset.is_some() || call.limit.is_some();
-    let allowed = if call.allow_large { HARD_LIMIT } else { WHOLE_LIMIT };
-    if !explicit && source.meta.len() > allowed {
+    let env = &cx.state.facts.env;
+    let extent = ReadExtent::of(call, source.meta.len(), env);
+    if extent.large.is_some() && is_compatible_output(env) {
         return Err(too_large(&source, call));
     }
-    let wanted = LineRequest {
-        first: call.offset.unwrap_or(1).max(1),
-        limit: call.limit,
-        cap: token_cap(&cx.state.facts.env, call.allow_large),
-        at_cap: if explicit { CapBehaviour::Refuse } else { CapBehaviour::Clip },
-    };
     let path = source.path.clone();
-    let (shown, fingerprint) = scan_source(source, wanted).map_err(|e| file_work::io_error("read", &path, &e))?;
-    let Some(shown) = shown else { return Err(over_cap(&path, wanted)) };
-    let coverage = match (shown.clipped, shown.lines == shown.total) {
-        (true, _) => Coverage::Clipped,
-        (false, true) => Coverage::Whole,
-        (false, false) => Coverage::Range,
+    let scanned = scan_source(source, extent.lines).map_err(|e| file_work::io_error("read", &path, &e))?;
+    let mut shown = match scanned.lines {
+        ScannedLines::Shown(shown) => shown,
+        ScannedLines::Refused { fitting } => return Err(over_cap(&path, extent.lines, fitting)),
     };
-    cx.state.reads.record_seen(&path, SeenFile { fingerprint, coverage });
-    Ok(outcome(&path, wanted, shown))
+    let first = extent.lines.first;
+    if shown.lines > 0 || shown.total == 0 {
+        let lines = SeenLines { first, count: shown.lines, total: shown.total, is_cut: shown.is_cut() };
+        cx.state.reads.record_lines(&path, scanned.fingerprint, lines, scanned.bytes.as_deref());
+    }
+    shown.clipped |= extent.is_page && shown.lines > 0 && first + shown.lines <= shown.total;
+    Ok(outcome(&path, extent, shown))
 }
 
 fn too_large(source: &OpenFile, call: &ReadFileCall) -> ToolOutcome {
@@ -96,177 +108,72 @@ fn too_large(source: &OpenFile, call: &ReadFileCall) -> ToolOutcome {
     ToolOutcome::failed(format!("{path} is {kb} KB, more than the {most} KB that can be read at once. {way_out}"))
 }
 
-fn over_cap(path: &Path, wanted: LineRequest) -> ToolOutcome {
-    let tokens = wanted.cap * 10 / BYTES_PER_TEN_TOKENS;
+/// The error for a range that is too long, with the number of its lines that would fit.
+fn over_cap(path: &Path, wanted: LineRequest, fitting: u64) -> ToolOutcome {
+    let tokens = wire::tokens::of_bytes(wanted.cap);
+    let way_out = match fitting {
+        0 => "Ask for fewer lines with `limit`".to_owned(),
+        fitting => format!("The first {fitting} of them fit: set `limit` to {fitting}"),
+    };
     ToolOutcome::failed(format!(
-        "The lines asked for from {} come to more than {tokens} tokens. Ask for fewer lines with `limit`, or search \
-         the file with Grep.",
+        "The lines asked for from {} come to more than {tokens} tokens. {way_out}, or search the file with Grep.",
         path.display()
     ))
 }
 
-/// Scans the file with its encoding. `None` when the cap refused the range.
-fn scan_source(mut source: OpenFile, wanted: LineRequest) -> io::Result<(Option<ShownLines>, Fingerprint)> {
+struct ScannedFile {
+    lines: ScannedLines,
+    fingerprint: Fingerprint,
+    /// All bytes of a file that is small enough to be remembered.
+    bytes: Option<Vec<u8>>,
+}
+
+/// Scans the file with its encoding.
+fn scan_source(mut source: OpenFile, wanted: LineRequest) -> io::Result<ScannedFile> {
     let stat = Fingerprint::of_stat(&source.meta);
     match TextEncoding::sniff(&source.head) {
         encoding @ (TextEncoding::Utf16Le | TextEncoding::Utf16Be) => {
             let mut bytes = Vec::new();
             source.file.by_ref().take(HASH_LIMIT).read_to_end(&mut bytes)?;
             let text = encoding.decode(&bytes).unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned());
-            Ok((scan(Cursor::new(text), wanted)?, Fingerprint::of(&bytes)))
+            let lines = scan(Cursor::new(text), wanted)?;
+            Ok(ScannedFile { lines, fingerprint: Fingerprint::of(&bytes), bytes: Some(bytes) })
         }
         encoding @ (TextEncoding::Utf8 | TextEncoding::Utf8Bom) => {
             let hash = (source.meta.len() <= HASH_LIMIT).then(Sha256::new);
-            let mut reader = BufReader::with_capacity(64 * 1024, HashingReader { inner: source.file, hash });
+            let copy = (source.meta.len() <= MAX_REMEMBERED_BYTES as u64).then(Vec::new);
+            let noting = NotingReader { inner: source.file, hash, copy };
+            let mut reader = BufReader::with_capacity(64 * 1024, noting);
             if encoding == TextEncoding::Utf8Bom {
                 reader.read_exact(&mut [0; 3])?;
             }
-            let shown = scan(&mut reader, wanted)?;
-            let hash = reader.into_inner().hash;
-            Ok((shown, hash.map_or(stat, |h| Fingerprint::Hash(h.finalize().into()))))
+            let lines = scan(&mut reader, wanted)?;
+            let NotingReader { hash, copy, .. } = reader.into_inner();
+            let fingerprint = hash.map_or(stat, |h| Fingerprint::Hash(h.finalize().into()));
+            Ok(ScannedFile { lines, fingerprint, bytes: copy })
         }
     }
 }
 
-struct HashingReader<R> {
+/// Hashes and keeps what is read through it.
+struct NotingReader<R> {
     inner: R,
     hash: Option<Sha256>,
+    copy: Option<Vec<u8>>,
 }
 
-impl<R: Read> Read for HashingReader<R> {
+impl<R: Read> Read for NotingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
         if let Some(hash) = &mut self.hash {
             hash.update(&buffer[..n]);
         }
+        // The file may grow while it is read.
+        self.copy = self.copy.take().filter(|copy| copy.len() + n <= MAX_REMEMBERED_BYTES);
+        if let Some(copy) = &mut self.copy {
+            copy.extend_from_slice(&buffer[..n]);
+        }
         Ok(n)
-    }
-}
-
-#[derive(PartialEq, Eq)]
-enum ScanPhase {
-    Skipping,
-    Showing,
-    Counting,
-}
-
-/// Reads to the end, so that the line count is exact, unless the cap refuses the range.
-pub(super) fn scan(mut reader: impl BufRead, wanted: LineRequest) -> io::Result<Option<ShownLines>> {
-    let phase = if wanted.first > 1 { ScanPhase::Skipping } else { ScanPhase::Showing };
-    let mut scanner = LineScanner { wanted, shown: ShownLines::default(), line: Vec::new(), ended: 0, phase };
-    let mut any = false;
-    loop {
-        let buffer = reader.fill_buf()?;
-        if buffer.is_empty() {
-            return Ok(Some(if any { scanner.finish() } else { ShownLines::default() }));
-        }
-        any = true;
-        let Some(used) = scanner.take(buffer) else { return Ok(None) };
-        reader.consume(used);
-    }
-}
-
-struct LineScanner {
-    wanted: LineRequest,
-    shown: ShownLines,
-    /// The part of the current line that was read so far.
-    line: Vec<u8>,
-    /// Number of line ends found.
-    ended: u64,
-    phase: ScanPhase,
-}
-
-impl LineScanner {
-    /// Consumes a part of `buffer` and returns its length; `None` when the cap refuses the range.
-    fn take(&mut self, buffer: &[u8]) -> Option<usize> {
-        match self.phase {
-            ScanPhase::Skipping => Some(self.skip(buffer)),
-            ScanPhase::Showing => self.show(buffer),
-            ScanPhase::Counting => Some(self.count(buffer)),
-        }
-    }
-
-    fn skip(&mut self, buffer: &[u8]) -> usize {
-        let need = self.wanted.first - 1 - self.ended;
-        let Some(at) = memchr::memchr_iter(b'\n', buffer).nth(need as usize - 1) else { return self.count(buffer) };
-        self.ended += need;
-        self.phase = ScanPhase::Showing;
-        at + 1
-    }
-
-    fn count(&mut self, buffer: &[u8]) -> usize {
-        self.ended += memchr::memchr_iter(b'\n', buffer).count() as u64;
-        buffer.len()
-    }
-
-    fn show(&mut self, buffer: &[u8]) -> Option<usize> {
-        let end = memchr::memchr(b'\n', buffer);
-        self.line.extend_from_slice(&buffer[..end.unwrap_or(buffer.len())]);
-        let fits = self.shown.room_for(&self.line, self.wanted);
-        match (fits, self.wanted.at_cap) {
-            (false, CapBehaviour::Refuse) => return None,
-            (false, CapBehaviour::Clip) => {
-                self.shown.clip(&self.line, self.wanted);
-                self.phase = ScanPhase::Counting;
-            }
-            (true, _) if end.is_some() => {
-                self.shown.push(&self.line, self.wanted);
-                self.line.clear();
-                if self.wanted.limit == Some(self.shown.lines) {
-                    self.phase = ScanPhase::Counting;
-                }
-            }
-            (true, _) => {}
-        }
-        self.ended += u64::from(end.is_some());
-        Some(end.map_or(buffer.len(), |at| at + 1))
-    }
-
-    fn finish(mut self) -> ShownLines {
-        if self.phase == ScanPhase::Showing {
-            self.shown.push_last(&self.line, self.wanted);
-        }
-        self.shown.total = self.ended + 1;
-        self.shown
-    }
-}
-
-impl ShownLines {
-    fn room_for(&self, line: &[u8], wanted: LineRequest) -> bool {
-        // Number, tab and newline; the exact number of digits does not matter.
-        self.numbered.len() + line.len() + 8 <= wanted.cap
-    }
-
-    fn push(&mut self, line: &[u8], wanted: LineRequest) {
-        self.push_last(line.strip_suffix(b"\r").unwrap_or(line), wanted);
-    }
-
-    fn push_last(&mut self, line: &[u8], wanted: LineRequest) {
-        let mut text = String::from_utf8_lossy(line);
-        self.lossy |= matches!(text, Cow::Owned(_));
-        if text.contains('\0') {
-            text = text.replace('\0', "").into();
-        }
-        if self.lines > 0 {
-            self.numbered.push('\n');
-            self.content.push('\n');
-        }
-        let number = wanted.first + self.lines;
-        self.numbered.push_str(&number.to_string());
-        self.numbered.push('\t');
-        self.numbered.push_str(&text);
-        self.content.push_str(&text);
-        self.lines += 1;
-    }
-
-    /// Marks the result as clipped. If the first line is already too long, a part of it is shown.
-    fn clip(&mut self, line: &[u8], wanted: LineRequest) {
-        self.clipped = true;
-        if self.lines == 0 {
-            let whole = line.len().min(wanted.cap);
-            let cut = (whole.saturating_sub(3)..=whole).rev().find(|at| std::str::from_utf8(&line[..*at]).is_ok());
-            self.push_last(&line[..cut.unwrap_or(whole)], wanted);
-        }
     }
 }
 
@@ -289,63 +196,103 @@ struct TextOutput<'a> {
     truncated_by_token_cap: bool,
 }
 
-fn outcome(path: &Path, wanted: LineRequest, shown: ShownLines) -> ToolOutcome {
+fn outcome(path: &Path, extent: ReadExtent, shown: ShownLines) -> ToolOutcome {
     let output = TextEnvelope {
         kind: "text",
         file: TextOutput {
             file_path: path.to_string_lossy(),
             content: &shown.content,
             num_lines: shown.lines,
-            start_line: wanted.first,
+            start_line: extent.lines.first,
             total_lines: shown.total,
             truncated_by_token_cap: shown.clipped,
         },
     };
     let structured = structured(&output);
-    ToolOutcome::text(model_text(wanted, shown), structured)
+    ToolOutcome::text(model_text(extent, shown), structured)
 }
 
-/// An outcome with one line in place of a file that cannot be shown.
-pub(super) fn one_line_outcome(path: &Path, text: String) -> ToolOutcome {
+/// An outcome with a text in place of something that has no lines of its own.
+pub(super) fn substitute_outcome(path: &Path, text: String) -> ToolOutcome {
+    let lines = text.lines().count() as u64;
     let file = TextOutput {
         file_path: path.to_string_lossy(),
         content: &text,
-        num_lines: 1,
+        num_lines: lines,
         start_line: 1,
-        total_lines: 1,
+        total_lines: lines,
         truncated_by_token_cap: false,
     };
     let structured = structured(&TextEnvelope { kind: "text", file });
     ToolOutcome::text(text, structured)
 }
 
-fn model_text(wanted: LineRequest, shown: ShownLines) -> String {
-    let total = shown.total;
-    if total == 0 {
+fn model_text(extent: ReadExtent, shown: ShownLines) -> String {
+    if shown.total == 0 {
         return "<system-reminder>The file exists but is empty.</system-reminder>".into();
     }
     if shown.lines == 0 {
         return format!(
-            "<system-reminder>The file has {total} lines, fewer than the offset {}. Nothing to show.</system-reminder>",
-            wanted.first
+            "<system-reminder>The file has {}, fewer than the offset {}. Nothing to show.</system-reminder>",
+            shown.counted(),
+            extent.lines.first
         );
     }
+    let notices: Vec<String> = [part_notice(extent, &shown), cut_notice(&shown)].into_iter().flatten().collect();
+    let ends_file = extent.lines.first + shown.lines > shown.total;
     let mut text = shown.numbered;
     if shown.lossy {
         text.push_str("\n\n[The file is not valid UTF-8: bytes that could not be decoded are shown as \u{fffd}.]");
     }
-    if shown.clipped {
-        let next = shown.lines + 1;
-        let notice = format!(
-            "\n\n<system-reminder>PARTIAL view: {} of {total} lines shown. Go on with `offset` {next} and a `limit`, \
-             or set `allow_large` to see all of it.</system-reminder>",
-            shown.lines
-        );
-        text.push_str(&notice);
+    if shown.lacks_newline && ends_file && extent.lines.last_newline == LastNewline::EndsLine {
+        text.push_str("\n\n[The file does not end with a newline.]");
+    }
+    if !notices.is_empty() {
+        write!(text, "\n\n<system-reminder>{}</system-reminder>", notices.join(" ")).ok();
     }
     text
 }
 
-#[cfg(test)]
-#[path = "text_tests.rs"]
-mod tests;
+/// Which part of the file is shown, and how to see the rest.
+fn part_notice(extent: ReadExtent, shown: &ShownLines) -> Option<String> {
+    if !shown.clipped {
+        return None;
+    }
+    let first = extent.lines.first;
+    let last = first + shown.lines - 1;
+    let size = extent.large.map_or_else(String::new, |size| format!(" ({} KB)", grouped(size.div_ceil(1024))));
+    let ways = match extent.large {
+        Some(size) if size > HARD_LIMIT => ", or search it with Grep",
+        Some(_) => ", search it with Grep, or set `allow_large` if all of it is needed",
+        None => ", or set `allow_large` to see all of it",
+    };
+    Some(format!(
+        "PARTIAL view: lines {first}–{last} of {}{size} shown. Go on with `offset` {} and a `limit`{ways}.",
+        shown.counted(),
+        last + 1
+    ))
+}
+
+fn cut_notice(shown: &ShownLines) -> Option<String> {
+    (shown.cut_lines > 0).then(|| {
+        format!(
+            "Lines are cut at {} characters. To see more of line N: `sed -n Np FILE | cut -c {}-{}`.",
+            grouped(LINE_CHARS as u64),
+            LINE_CHARS + 1,
+            2 * LINE_CHARS
+        )
+    })
+}
+
+impl ShownLines {
+    /// Whether parts of lines are left out.
+    fn is_cut(&self) -> bool {
+        self.cut_lines > 0 || (self.clipped && self.lines == 1)
+    }
+
+    /// The number of lines of the file.
+    fn counted(&self) -> String {
+        let more = if self.has_more { "more than " } else { "" };
+        format!("{more}{} {}", self.total, if self.total == 1 { "line" } else { "lines" })
+    }
+}

@@ -131,13 +131,14 @@ async fn a_partial_view_is_enough_to_edit_but_not_to_overwrite() {
 }
 
 #[tokio::test]
-async fn a_view_cut_by_the_cap_counts_for_nothing() {
+async fn a_page_allows_edits_and_no_overwriting() {
+    // [MX-10]
     let mut bench = Bench::new();
     bench.facts.read_before_edit = true;
-    bench.facts.env = bench.facts.env.with([("CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS", "20")]);
-    let path = bench.file("a", "alpha\n".repeat(100) + "omega");
+    let path = bench.file("a", "alpha\n".repeat(3_000) + "omega\n");
     bench.ok("Read", json!({"file_path": path})).await;
-    assert!(bench.fails("Edit", edit(&path, "omega", "x")).await.contains("has not been read yet"));
+    assert!(bench.fails("Write", write(&path, "x")).await.contains("only in part"));
+    bench.ok("Edit", edit(&path, "omega", "x")).await;
 }
 
 #[tokio::test]
@@ -163,11 +164,71 @@ async fn a_changed_file_is_edited_only_where_the_match_is_certain() {
     assert!(!text.contains("since you read"), "touching is no change: {text}");
     std::fs::write(&path, "1 two two three").unwrap();
     let all = json!({"file_path": path, "old_string": "two", "new_string": "2", "replace_all": true});
-    assert!(bench.fails("Edit", all).await.contains("Read it again"));
-    assert!(bench.fails("Edit", edit(&path, "gone", "x")).await.contains("has changed since you read it"));
     let (text, _) = bench.ok("Edit", edit(&path, "three", "3")).await;
     assert!(text.contains("changes made since you read it"), "{text}");
+    assert!(bench.fails("Edit", all.clone()).await.contains("has changed since you read it"));
     assert_eq!(bench.text("a"), "1 two two 3");
+    bench.ok("Edit", all).await;
+    assert_eq!(bench.text("a"), "1 2 2 3", "the difference was shown, so the file is known");
+}
+
+#[tokio::test]
+async fn the_refusal_of_a_stale_edit_holds_the_difference() {
+    // [MX-7]
+    let stale = |content: &str| {
+        let mut bench = Bench::new();
+        bench.facts.read_before_edit = true;
+        (bench.file("a.rs", content), bench)
+    };
+    let (path, bench) = stale("fn one() {}\nfn two() {}\nfn three() {}\n");
+    bench.ok("Read", json!({"file_path": path})).await;
+    std::fs::write(&path, "fn one() {}\nfn second() {}\nfn three() {}\n").unwrap();
+    let text = bench.fails("Edit", edit(&path, "fn two() {}", "fn two() { one() }")).await;
+    assert!(text.contains("was not found") && text.contains("it counts as read again"), "{text}");
+    assert!(text.contains("@@ -1,3 +1,3 @@\n fn one() {}\n-fn two() {}\n+fn second() {}\n fn three() {}"), "{text}");
+    assert!(text.len() <= 1_200 + "<tool_use_error></tool_use_error>".len(), "{}", text.len());
+    let (text, _) = bench.ok("Edit", edit(&path, "fn second() {}", "fn second() { one() }")).await;
+    assert!(!text.contains("since you read"), "{text}");
+
+    // The same for an overwrite, and for one of several edits.
+    std::fs::write(&path, "fn four() {}\n").unwrap();
+    assert!(bench.fails("Write", write(&path, "x\n")).await.contains("+fn four() {}"));
+    bench.ok("Write", write(&path, "x\n")).await;
+    std::fs::write(&path, "y\n").unwrap();
+    let edits = json!({"file_path": path, "edits": [{"old_string": "x", "new_string": "z"}]});
+    let text = bench.fails("MultiEdit", edits).await;
+    assert!(text.contains("Edit 1 of 1 failed") && text.contains("-x\n+y"), "{text}");
+
+    // A long difference is shown in part, and the file has to be read.
+    let (path, bench) = stale(&"old line\n".repeat(200));
+    bench.ok("Read", json!({"file_path": path})).await;
+    std::fs::write(&path, "new line\n".repeat(200)).unwrap();
+    for _ in 0..2 {
+        let text = bench.fails("Edit", edit(&path, "old line\nold", "x")).await;
+        assert!(
+            text.contains("Read it again") && text.contains("-old line") && text.contains(" more lines of the diff")
+        );
+        assert!(text.len() <= 1_200 + "<tool_use_error></tool_use_error>".len(), "{}", text.len());
+    }
+}
+
+#[tokio::test]
+async fn broken_data_files_are_said() {
+    // [MX-8] [MX-9]
+    let bench = Bench::new();
+    let path = bench.file("a.json", "{\n  \"a\": 1\n}\n");
+    let (text, _) = bench.ok("Edit", edit(&path, "1\n", "1,\n")).await;
+    assert!(text.contains("\nNote: the file no longer parses: line 3: trailing comma"), "{text}");
+    let (text, _) = bench.ok("Edit", edit(&path, "1,\n", "2\n")).await;
+    assert!(!text.contains("parses"), "{text}");
+    let (text, _) = bench.ok("Write", write(&path, "{\n")).await;
+    assert!(text.contains("updated (3 lines → 1).\nNote: the file no longer parses: line 1: EOF"), "{text}");
+    let path = bench.file("a.toml", "[a]\nb = 1\n");
+    let edits = json!({"file_path": path, "edits": [{"old_string": "1", "new_string": "\"x"}]});
+    let (text, _) = bench.ok("MultiEdit", edits).await;
+    assert!(text.contains("Note: the file no longer parses: line 2: a string is not closed"), "{text}");
+    let (text, _) = bench.ok("Write", write(&bench.dir.join("new.yaml"), "a: [\n")).await;
+    assert!(!text.contains("parses"), "a new file was not broken: {text}");
 }
 
 #[tokio::test]

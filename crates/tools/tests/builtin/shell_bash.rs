@@ -450,7 +450,8 @@ async fn the_directory_is_carried_over_when_no_file_can_be_written() {
         assert_eq!(text(&bench, "pwd").await, bench.dir.join("sub/inner").display().to_string(), "{shell}");
         bench.fails("Bash", json!({"command": "cd .. && exit 3"})).await;
         assert_eq!(text(&bench, "pwd").await, bench.dir.join("sub").display().to_string(), "{shell}");
-        ok(&bench, "sleep 7200 & cd ..").await;
+        ok(&bench, "sleep 7200 & echo $! > left; cd ..").await;
         assert_eq!(text(&bench, "pwd").await, bench.dir.display().to_string(), "{shell}");
+        ok(&bench, "kill $(cat sub/left)").await;
     }
 }

@@ -199,7 +199,7 @@ impl App {
             SystemBody::TaskUpdated { task_id, patch, .. } if patch.end_time.is_some() => self.remove_agent(&task_id),
             SystemBody::BackgroundTasksChanged { tasks } => {
                 self.session.background = tasks.into_iter().map(BackgroundTaskRow::of).collect();
-                self.tell_panels(&PanelNews::TasksChanged);
+                self.update_panels(&PanelNews::TasksChanged);
                 self.keep_background_agents();
             }
             SystemBody::TaskNotification(done) => {

@@ -92,7 +92,7 @@ impl App {
                 self.apply_setting(key, value);
             }
         }
-        self.tell_panels(&PanelNews::SettingChanged);
+        self.update_panels(&PanelNews::SettingChanged);
     }
 
     /// Applies a changed setting to the interface.

@@ -305,6 +305,6 @@ fn background_work_is_stopped_from_its_list() {
     let effects = press(&mut app, &[KeyPress::char('x')]);
     assert_eq!(requests(&effects)[0], json!({"subtype": "stop_task", "task_id": "b1"}));
     app.session.background.clear();
-    app.tell_panels(&super::PanelNews::TasksChanged);
+    app.update_panels(&super::PanelNews::TasksChanged);
     assert!(shown(&app).contains("Nothing runs"));
 }

@@ -61,16 +61,16 @@ impl App {
     }
 
     /// Passes news to the highest panel that they concern.
-    pub(super) fn tell_panels(&mut self, news: &PanelNews) {
+    pub(super) fn update_panels(&mut self, news: &PanelNews) {
         for id in self.layers.ids(LayerRank::Panel) {
-            if self.tell_panel(id, news) {
+            if self.update_panel(id, news) {
                 return;
             }
         }
     }
 
     /// Whether the news concern the panel.
-    fn tell_panel(&mut self, id: LayerId, news: &PanelNews) -> bool {
+    fn update_panel(&mut self, id: LayerId, news: &PanelNews) -> bool {
         let effects = self.with_layers(|layers, view| layers.get_mut::<Panel>(id)?.receive(news, view));
         let is_concerned = effects.is_some();
         self.apply_layer_effects(id, effects.unwrap_or_default());
@@ -94,7 +94,7 @@ impl App {
     fn receive_success(&mut self, what: PendingResponse, body: serde_json::Value) {
         match what {
             PendingResponse::Panel(id) => {
-                self.tell_panel(id, &PanelNews::Response(body));
+                self.update_panel(id, &PanelNews::Response(body));
             }
             PendingResponse::Place => {
                 self.session.apply_initialize(&body);
@@ -106,7 +106,7 @@ impl App {
             PendingResponse::Done(words) => self.note(&words, ThemeToken::Inactive),
             PendingResponse::ServersAgain(words) => {
                 self.note(&words, ThemeToken::Inactive);
-                self.tell_panels(&PanelNews::ServersChanged);
+                self.update_panels(&PanelNews::ServersChanged);
             }
             PendingResponse::Quiet | PendingResponse::SideQuestion(_) | PendingResponse::OriginalFile(_) => {}
         }
@@ -136,7 +136,7 @@ impl App {
             PanelJobResult::Settings(Ok(_))
             | PanelJobResult::Themes(_)
             | PanelJobResult::Doctor(_)
-            | PanelJobResult::Diff(_) => self.tell_panels(&PanelNews::Job(result)),
+            | PanelJobResult::Diff(_) => self.update_panels(&PanelNews::Job(result)),
         }
     }
 }

@@ -61,7 +61,20 @@ pub struct TurnResult {
     pub result_index: u64,
     pub fast_mode_state: &'static str,
     pub subagent_stats: SubagentStats,
+    /// Whether the changes of the turn were checked; `None` when it changed no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_checks: Option<ReportedChecks>,
     pub uuid: String,
+}
+
+/// The command that ran after the last change of a file in a turn, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReportedChecks {
+    pub ran_after_last_edit: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub succeeded: Option<bool>,
 }
 
 /// Times from the start of the turn until its first events, in milliseconds. `None`: the event has not happened.

@@ -143,6 +143,8 @@ keys! {
         "claudeMd" claude_md: Option<String> => managed;
         /// Globs on absolute paths of instruction files to leave out.
         "claudeMdExcludes" claude_md_excludes: Vec<String>;
+        /// Tell the model at the start what the project is: its files, branch, changes, how it is built. On unless set to `false`.
+        "projectFacts" project_facts: Option<bool>;
         /// A file that is written brings its rules and instructions into play, as one that is read does.
         "rulesOnWrite" rules_on_write: Option<bool>;
         /// Environment variables for the session and its children.
@@ -160,6 +162,10 @@ keys! {
         "theme" theme: Option<String>;
         /// Renderer.
         "tui" tui: Option<String> => one_of(&["default", "fullscreen"]), no_effect("the terminal interface has no such choice");
+        /// How often a turn may repeat a call with the same result before it is ended; 0 for no limit. 12 unless set.
+        "maxRepeats" max_repeats: Option<u32> => range(0, 10_000);
+        /// `remind` asks the model once to check its work when a turn ends with edits and nothing run since.
+        "verifyBeforeEnd" verify_before_end: Option<String> => one_of(&["off", "remind"]);
         /// `exact` refuses edits whose text differs from the file in white space or lookalikes only.
         "editMatching" edit_matching: Option<String> => one_of(&["tolerant", "exact"]);
         /// How much of the conversation is shown.
@@ -231,8 +237,8 @@ keys! {
         "attribution" attribution: AttributionSettings;
         /// Older form of `attribution`.
         "includeCoAuthoredBy" include_co_authored_by: Option<bool> => deprecated, no_effect("gimlet gives no git instructions of its own");
-        /// Tell the model how to commit and where git stands.
-        "includeGitInstructions" include_git_instructions: Option<bool> => no_effect("gimlet gives no git instructions of its own");
+        /// Tell the model at the start where git stands (branch, changes, last commits). On unless set to `false`.
+        "includeGitInstructions" include_git_instructions: Option<bool>;
         /// Address of pull requests, with placeholders.
         "prUrlTemplate" pr_url_template: Option<String> => no_effect("the terminal interface has no such choice");
 

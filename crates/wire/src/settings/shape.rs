@@ -309,6 +309,7 @@ macro_rules! keys {
 
         impl $name {
             /// Every key of this object.
+            #[allow(clippy::large_stack_arrays, reason = "a constant, which is never on the stack")]
             pub const KEYS: &'static [$crate::settings::SettingKey] = &[ $(
                 $crate::settings::SettingKey::new($json, concat!($($doc),+), <$ty as $crate::settings::HasShape>::SHAPE)
                     $($(.$attr($($($arg),*)?))+)?

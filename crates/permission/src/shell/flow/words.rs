@@ -404,7 +404,7 @@ impl WordBuilder {
     }
 }
 
-/// Whether an opening brace stands outside quotes and is not part of `${`.
+/// Whether an opening brace is outside quotes and not part of `${`.
 fn has_bare_brace(raw: &str) -> bool {
     let (mut quote, mut escaped, mut before) = (None, false, ' ');
     for c in raw.chars() {

@@ -200,7 +200,7 @@ impl ReadPlanner<'_> {
     }
 }
 
-/// Whether an operand of `git grep` names a path: it stands behind `--`.
+/// Whether an operand of `git grep` names a path: it follows `--`.
 fn is_path(field: &ShellField, call: &GitCall<'_>) -> bool {
     let dashes = call.arguments.iter().position(|arg| arg.text().as_deref() == Some("--"));
     dashes.is_some_and(|at| call.arguments[at + 1..].iter().any(|arg| arg.known() == Some(field)))

@@ -16,7 +16,7 @@ pub(super) struct ReaderOptions {
     pub(super) recursive: bool,
     pub(super) follows: bool,
     pub(super) hidden: bool,
-    /// How often `-u` of rg stands there, `--no-ignore` counts as one.
+    /// How often `-u` of rg is given, `--no-ignore` counts as one.
     pub(super) unrestricted: u32,
     pub(super) depth: Option<usize>,
     pub(super) include: Vec<String>,

@@ -54,8 +54,8 @@ impl App {
         let (Some(delta), Some(turn)) = (delta, &mut self.activity.turn) else { return };
         let size =
             [&delta.text, &delta.thinking, &delta.partial_json].into_iter().flatten().map(|t| t.len()).sum::<usize>();
-        // An estimate, four bytes per token, until the provider reports the count.
-        turn.tokens_now += (size as u64).div_ceil(4);
+        // An estimate until the provider reports the count.
+        turn.tokens_now += wire::tokens::of_bytes(size);
         if let Some(text) = delta.text {
             turn.wait_for(TurnWait::Writing);
             self.activity.reply.push(&text);

@@ -71,7 +71,7 @@ pub enum LayerEffect {
     OpenPanel(Panel),
     /// Ask for the data of this panel again.
     AskPanelSource,
-    TellPanels(PanelNews),
+    UpdatePanels(PanelNews),
     SideQuestion(SideQuestionAction),
 }
 
@@ -197,7 +197,7 @@ impl App {
             LayerEffect::ShowModel(model) => self.session.model = Some(model),
             LayerEffect::OpenPanel(panel) => self.open_panel(panel),
             LayerEffect::AskPanelSource => self.ask_panel_source(id),
-            LayerEffect::TellPanels(news) => self.tell_panels(&news),
+            LayerEffect::UpdatePanels(news) => self.update_panels(&news),
             LayerEffect::SideQuestion(action) => self.side_question_action(action),
         }
     }

@@ -136,7 +136,7 @@ impl PanelContent for RuleRemoval {
             return vec![LayerEffect::Close];
         }
         let news = PanelNews::RuleRemoved(self.rule.clone());
-        vec![LayerEffect::Close, update("removeRules", &self.rule), LayerEffect::TellPanels(news)]
+        vec![LayerEffect::Close, update("removeRules", &self.rule), LayerEffect::UpdatePanels(news)]
     }
 }
 
@@ -191,7 +191,7 @@ impl PanelContent for RulePlace {
                 rule: std::mem::take(&mut self.text),
                 editability: "editable".into(),
             };
-            effects.extend([update("addRules", &rule), LayerEffect::TellPanels(PanelNews::RuleAdded(rule))]);
+            effects.extend([update("addRules", &rule), LayerEffect::UpdatePanels(PanelNews::RuleAdded(rule))]);
         }
         effects
     }

@@ -1,0 +1,254 @@
+//! Facts about the project that are sent once, before the first prompt, so that the model need not look for them:
+//! the day, the branch and its state, the top-level names, how to build and test, which programs exist. They are
+//! gathered beside the start of the session. Nothing of the project is run; git only reads, without any program that
+//! the repository configures. Names come from the project, so they are shortened and cannot look like our tags.
+
+mod build_files;
+mod state;
+
+use crate::prompts;
+use permission::Policy;
+use std::fmt::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use sys::Env;
+use tokio::sync::watch;
+
+/// Most bytes of all facts together, and the part of them that is kept for what git says.
+const MAX_BYTES: usize = 2_000;
+const STATE_BYTES: usize = 750;
+/// How long the first request may wait for them: the timer may add another millisecond.
+const FIRST_WAIT: Duration = Duration::from_millis(1);
+/// How long git waits after the start of the session, so that it does not compete with a first request that follows at
+/// once.
+const STATE_DELAY: Duration = Duration::from_millis(100);
+const MAX_NAMES: usize = 40;
+/// Directory entries after which counting stops.
+const MAX_ENTRIES: usize = 5_000;
+const MAX_NAME_CHARS: usize = 60;
+/// Programs that are named when they exist; `fd` has another name on some systems.
+const PROGRAMS: [&[&str]; 7] = [&["rg"], &["fd", "fdfind"], &["gh"], &["jq"], &["docker"], &["uv"], &["pnpm"]];
+
+/// Where facts are gathered, and which.
+#[derive(Clone)]
+pub struct ProjectFactsQuery {
+    pub cwd: PathBuf,
+    pub env: Env,
+    /// Whether the state of the repository is told.
+    pub tells_git: bool,
+    /// Names that its rules hide are left out.
+    pub policy: Arc<Policy>,
+}
+
+/// The facts as far as they are known. Each is `None` while it is gathered and empty when there is nothing to say.
+#[derive(Clone, Default)]
+struct GatheredFacts {
+    place: Option<String>,
+    state: Option<String>,
+}
+
+/// Facts that are gathered once, on the first demand.
+pub struct ProjectFacts {
+    query: ProjectFactsQuery,
+    gathered: std::sync::OnceLock<watch::Receiver<GatheredFacts>>,
+}
+
+/// What one conversation was told already.
+#[derive(Clone, Default)]
+pub struct ToldFacts {
+    facts: Option<Arc<ProjectFacts>>,
+    place: bool,
+    state: bool,
+}
+
+impl ProjectFacts {
+    pub fn new(query: ProjectFactsQuery) -> Arc<Self> {
+        Arc::new(Self { query, gathered: std::sync::OnceLock::new() })
+    }
+
+    fn receiver(&self) -> watch::Receiver<GatheredFacts> {
+        let receiver = self.gathered.get_or_init(|| {
+            let (sender, receiver) = watch::channel(GatheredFacts::default());
+            let query = self.query.clone();
+            tokio::spawn(gather(query, sender));
+            receiver
+        });
+        receiver.clone()
+    }
+}
+
+impl ToldFacts {
+    /// A conversation that was told nothing; without `facts` it never will be.
+    pub fn nothing_of(facts: Option<Arc<ProjectFacts>>) -> Self {
+        Self { facts, place: false, state: false }
+    }
+
+    /// Begins to gather what is to be told; must be called inside the runtime.
+    pub fn start(&self) {
+        if let Some(facts) = self.facts.as_ref().filter(|_| !(self.place && self.state)) {
+            facts.receiver();
+        }
+    }
+
+    /// A conversation that was told them before, as one that is resumed.
+    pub fn all_of(facts: Option<Arc<ProjectFacts>>) -> Self {
+        Self { facts, place: true, state: true }
+    }
+
+    /// For another conversation in the same place: they are gathered anew.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        let anew = Self::nothing_of(self.facts.as_ref().map(|facts| ProjectFacts::new(facts.query.clone())));
+        anew.start();
+        anew
+    }
+
+    /// They are sent again, because the conversation no longer holds them.
+    pub fn forget(&mut self) {
+        (self.place, self.state) = (false, false);
+        self.start();
+    }
+
+    /// The reminder that is due. The first request waits for a moment; what is not known by then follows once with a
+    /// later one.
+    pub async fn take_due(&mut self) -> Option<String> {
+        let facts = self.facts.clone().filter(|_| !(self.place && self.state))?;
+        let mut receiver = facts.receiver();
+        if !self.place {
+            tokio::time::timeout(FIRST_WAIT, receiver.wait_for(|known| known.place.is_some())).await.ok();
+        }
+        let known = receiver.borrow().clone();
+        let mut parts = Vec::new();
+        if let Some(place) = known.place.filter(|_| !self.place) {
+            self.place = true;
+            parts.push(place);
+        }
+        if let Some(state) = known.state.filter(|_| !self.state) {
+            self.state = true;
+            parts.push(state);
+        }
+        let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+        (!text.is_empty()).then(|| prompts::project_facts(&text))
+    }
+}
+
+async fn gather(query: ProjectFactsQuery, told: watch::Sender<GatheredFacts>) {
+    let looking = query.clone();
+    let place = tokio::task::spawn_blocking(move || place(&looking)).await.unwrap_or_default();
+    told.send_modify(|known| known.place = Some(place));
+    let state = if query.tells_git {
+        tokio::time::sleep(STATE_DELAY).await;
+        state::repository(&query).await
+    } else {
+        String::new()
+    };
+    let masked = tokio::task::spawn_blocking(move || permission::masked_formats(&state)).await.unwrap_or_default();
+    let state = bounded(&masked, STATE_BYTES - heading());
+    told.send_modify(|known| known.state = Some(state));
+}
+
+/// What is read from directories and small files.
+fn place(query: &ProjectFactsQuery) -> String {
+    let mut text = String::new();
+    if let Some(day) = sys::clock::weekday_and_zone() {
+        write!(text, "- Day: {day}").ok();
+    }
+    if query.tells_git {
+        text.push_str(&state::branch(&query.cwd));
+    }
+    let build = build_files::describe(query);
+    let programs = programs(&query.env);
+    let rest = build.len() + programs.len();
+    let room = (MAX_BYTES - STATE_BYTES).saturating_sub(heading() + text.len() + rest);
+    text.push_str(&names(query, room));
+    text.push_str(&build);
+    text.push_str(&programs);
+    bounded(permission::masked_formats(&text).trim_start_matches('\n'), MAX_BYTES - STATE_BYTES - heading())
+}
+
+/// The bytes around the facts of one reminder.
+fn heading() -> usize {
+    prompts::project_facts("").len()
+}
+
+/// Cuts at the end of a line.
+fn bounded(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let cut = text.floor_char_boundary(most);
+    text[..text[..cut].rfind('\n').unwrap_or(0)].to_owned()
+}
+
+/// The names in the directory: folders first, then files, each in the order of the alphabet.
+fn names(query: &ProjectFactsQuery, room: usize) -> String {
+    let Ok(entries) = std::fs::read_dir(&query.cwd) else { return String::new() };
+    let mut found: Vec<(bool, String)> = Vec::new();
+    for entry in entries.flatten().take(MAX_ENTRIES) {
+        let (name, is_folder) = (entry.file_name(), entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let Some(name) = name.to_str().filter(|name| *name != ".git") else { continue };
+        if !is_hidden(query, name) {
+            found.push((!is_folder, format!("{}{}", harmless(name), if is_folder { "/" } else { "" })));
+        }
+    }
+    if found.is_empty() {
+        return "\n- The directory is empty".to_owned();
+    }
+    found.sort_unstable();
+    let mut text = String::from("\n- Here:");
+    let mut shown = 0;
+    // Room for the count of the rest.
+    for (_, name) in found.iter().take(MAX_NAMES) {
+        if text.len() + name.len() + 24 > room {
+            break;
+        }
+        write!(text, " {name}").ok();
+        shown += 1;
+    }
+    if found.len() > shown {
+        write!(text, " and {} more", found.len() - shown).ok();
+    }
+    text
+}
+
+/// Whether a rule hides the file of this name in the directory from the model.
+fn is_hidden(query: &ProjectFactsQuery, name: &str) -> bool {
+    let path = query.cwd.join(name);
+    query.policy.hides(&path, &sys::real_path::path(&path))
+}
+
+fn programs(env: &Env) -> String {
+    let path = env.non_empty("PATH").unwrap_or_default();
+    let folders: Vec<&Path> = path.split(':').map(Path::new).filter(|dir| dir.is_absolute()).collect();
+    let exists = |name: &str| {
+        let is_program = |file: PathBuf| {
+            std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+        };
+        folders.iter().any(|dir| is_program(dir.join(name)))
+    };
+    let found: Vec<&str> =
+        PROGRAMS.iter().filter_map(|names| names.iter().copied().find(|name| exists(name))).collect();
+    if found.is_empty() { String::new() } else { format!("\n- Programs that exist: {}", found.join(" ")) }
+}
+
+/// A text of the project on one short line, without anything that could be taken for a tag.
+fn harmless(text: &str) -> String {
+    let plain = text.chars().map(|c| match c {
+        '<' => '‹',
+        '>' => '›',
+        c if c.is_control() => '?',
+        c => c,
+    });
+    let mut kept: String = permission::escape_invisible(&plain.collect::<String>());
+    if let Some((at, _)) = kept.char_indices().nth(MAX_NAME_CHARS) {
+        kept.truncate(at);
+        kept.push('…');
+    }
+    kept
+}
+
+#[cfg(test)]
+#[path = "project_facts/project_facts_tests.rs"]
+mod tests;
