@@ -227,7 +227,7 @@ async fn broken_data_files_are_said() {
     let edits = json!({"file_path": path, "edits": [{"old_string": "1", "new_string": "\"x"}]});
     let (text, _) = bench.ok("MultiEdit", edits).await;
     assert!(text.contains("Note: the file no longer parses: line 2: a string is not closed"), "{text}");
-    let (text, _) = bench.ok("Write", write(&bench.dir.join("new.yaml"), "a: [\n")).await;
+    let (text, _) = bench.ok("Write", write(bench.dir.join("new.yaml"), "a: [\n")).await;
     assert!(!text.contains("parses"), "a new file was not broken: {text}");
 }
 
