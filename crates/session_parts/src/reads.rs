@@ -8,6 +8,8 @@ use permission::reads::{
 };
 use permission::{Policy, normalise};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Maximum number of entries checked for one command.
@@ -149,6 +151,10 @@ impl ReadCheck<'_> {
             return Ok(());
         }
         let filter = TreeFilter::of(walk, root);
+        if walk.ignores && root.ancestors().any(|dir| sys::fs::unreadable_ignore_file(dir).is_some()) {
+            self.odd_ignores(program);
+            return Ok(());
+        }
         let Some(entries) = entries(root, walk, &filter) else { return Err(TooManyReads) };
         for entry in entries.flatten().skip(1) {
             self.count_entry()?;
@@ -170,7 +176,17 @@ impl ReadCheck<'_> {
                 break;
             }
         }
+        if filter.odd_ignores.load(Ordering::Relaxed) {
+            self.odd_ignores(program);
+        }
         Ok(())
+    }
+
+    /// Ignore rules that cannot be read here, because what holds them may never end: nothing is known of what they leave out.
+    fn odd_ignores(&mut self, program: &str) {
+        self.reads.unknown.get_or_insert_with(|| {
+            format!("which files {program} reads is not known: an ignore file is not a regular file of ordinary size")
+        });
     }
 
     /// A name alone reveals nothing, unless it is in a forbidden folder.
@@ -206,8 +222,13 @@ fn entries(root: &Path, walk: &TreeWalk, filter: &TreeFilter) -> Option<ignore::
         builder.overrides(overrides.build().ok()?);
     }
     let excluded = filter.exclude_dir.clone();
+    let (reads_ignores, odd_ignores) = (walk.ignores, filter.odd_ignores.clone());
     builder.filter_entry(move |entry| {
         let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+        if reads_ignores && is_dir && sys::fs::unreadable_ignore_file(entry.path()).is_some() {
+            odd_ignores.store(true, Ordering::Relaxed);
+            return false;
+        }
         entry.depth() == 0 || !is_dir || !surely(&excluded, &entry.file_name().to_string_lossy())
     });
     Some(builder.build())
@@ -223,6 +244,8 @@ struct TreeFilter {
     include_path: Vec<NamePattern>,
     shown: PathBuf,
     root: PathBuf,
+    /// Set by the walk when it left out a folder whose ignore files cannot be read.
+    odd_ignores: Arc<AtomicBool>,
 }
 
 impl TreeFilter {
@@ -236,6 +259,7 @@ impl TreeFilter {
             include_path: read(&walk.include_path),
             shown: PathBuf::from(&walk.operand_text),
             root: root.to_path_buf(),
+            odd_ignores: Arc::default(),
         }
     }
 

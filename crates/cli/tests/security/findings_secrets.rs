@@ -115,6 +115,36 @@ fn files_of_a_folder_that_are_no_files_neither_hang_nor_fill_memory() {
     assert!(results[4].contains("is a FIFO"), "{}", results[4]);
 }
 
+// [F-C10]
+#[test]
+fn odd_files_that_say_where_a_repository_is_or_what_is_ignored_stop_no_search() {
+    let server = ModelServer::script([
+        ScriptedReply::tool("Grep", json!({"pattern": "needle"})),
+        ScriptedReply::tool("Glob", json!({"pattern": "**/*.txt"})),
+        bash("rg needle"),
+        ScriptedReply::text("done"),
+    ]);
+    let sandbox = sandbox(&server);
+    let project = sandbox.project();
+    for file in ["a.txt", "one/b.txt", "two/c.txt", "secrets/k"] {
+        sandbox.write(file, "needle\n");
+    }
+    // The first line of such a file is read whole by walks that respect ignore files.
+    std::fs::File::create(project.join("one/.git")).unwrap().set_len(6 << 30).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(project.join("two/.ignore")).status().unwrap().success());
+    sandbox.write(
+        ".claude/settings.json",
+        r#"{"permissions": {"deny": ["Read(./secrets/**)"], "allow": ["Bash(rg *)"]}}"#,
+    );
+    let done = limited(&sandbox, "look", 2_500).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let results: Vec<String> = (1..4).map(|n| result(&server, n)).collect();
+    assert!(results[0].contains("a.txt") && results[1].contains("a.txt"), "{results:?}");
+    assert!(!results[0].contains("b.txt") && !results[0].contains("c.txt"), "{}", results[0]);
+    // The deny rule must still hold, and no answer may be waited for.
+    assert!(!results[2].contains("secrets/k:"), "{}", results[2]);
+}
+
 fn is_root() -> bool {
     let done = std::process::Command::new("id").arg("-u").output().unwrap();
     String::from_utf8_lossy(&done.stdout).trim() == "0"

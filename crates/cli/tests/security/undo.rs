@@ -237,6 +237,26 @@ fn cleaned_files_stashes_and_branches_come_back() {
     }
 }
 
+// [F-A10]
+#[test]
+fn what_one_git_call_puts_away_and_the_next_one_loses_comes_back() {
+    let stash = "git -c user.name=t -c user.email=t@t.example stash -q";
+    for command in [
+        format!("{stash}; git stash drop -q"),
+        format!("{stash} -u && git stash clear"),
+        "git add -A; git reset -q --hard".to_owned(),
+    ] {
+        let mut sandbox = Sandbox::new(EXE);
+        repository(&sandbox);
+        let before = tree(&sandbox.project());
+        let run = bash(&mut sandbox, &command);
+        assert_ne!(tree(&sandbox.project()), before, "{command} did nothing");
+        assert!(run.stderr.contains("Saved before"), "{command}: {}", run.stderr);
+        undo(&sandbox, &[]).expect_clean();
+        assert_same(&tree(&sandbox.project()), &before);
+    }
+}
+
 #[test]
 fn a_repository_cannot_make_the_snapshot_run_its_programs() {
     // SC-B21

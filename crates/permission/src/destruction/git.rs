@@ -19,9 +19,64 @@ pub(super) fn add(losses: &mut PossibleLosses, arguments: &[String], at: &LossCo
     let Some(sub) = sub else { return add_worst_case(losses, &words, at) };
     let Some((work, grave)) = work_at_stake(losses, sub, &words, at) else { return };
     losses.is_irreversible |= grave;
-    let loss = GitLoss { dir: dir.clone(), work };
-    if !losses.git.contains(&loss) {
-        losses.git.push(loss);
+    let mut works = vec![work];
+    if grave {
+        let moved = MovedWork::by_other_calls(at);
+        let is_stash = sub == "stash";
+        if is_stash && moved.stashed {
+            works.push(GitWork::Tracked { commits: Vec::new() });
+        }
+        let reaches_new_files = matches!(works[0], GitWork::Tracked { .. }) || (is_stash && moved.stashed);
+        works.extend(moved.tracked.filter(|_| reaches_new_files).map(|ignored| GitWork::Untracked { ignored }));
+    }
+    for work in works {
+        let loss = GitLoss { dir: dir.clone(), work };
+        if !losses.git.contains(&loss) {
+            losses.git.push(loss);
+        }
+    }
+}
+
+/// What other git calls of the same command put where one of them loses it (`git stash; git stash drop`).
+#[derive(Default)]
+struct MovedWork {
+    /// Changes go into a stash.
+    stashed: bool,
+    /// Files that are not tracked before the command are so behind these calls; whether ignored ones are among them.
+    tracked: Option<bool>,
+}
+
+impl MovedWork {
+    fn by_other_calls(at: &LossContext<'_>) -> Self {
+        let mut moved = Self::default();
+        for part in at.feeders {
+            part.any_program(|program, arguments| {
+                if program == "git"
+                    && let Some((_, Some(sub), rest)) = subcommand(arguments, at)
+                {
+                    moved.note(sub, &ProgramArguments { all: rest });
+                }
+                false
+            });
+        }
+        moved
+    }
+
+    fn note(&mut self, sub: &str, words: &ProgramArguments<'_>) {
+        let ignored_before = self.tracked == Some(true);
+        match sub {
+            "add" | "stage" => {
+                self.tracked = Some(ignored_before || words.has_short_option("f") || words.has(&["--force"]));
+            }
+            "stash" if matches!(words.operands(&["-m", "--message"]).first(), None | Some(&"push" | &"save")) => {
+                self.stashed = true;
+                let all = words.has_short_option("a") || words.has(&["--all"]);
+                if all || words.has_short_option("u") || words.has(&["--include-untracked"]) {
+                    self.tracked = Some(ignored_before || all);
+                }
+            }
+            _ => {}
+        }
     }
 }
 

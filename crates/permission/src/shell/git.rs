@@ -117,7 +117,7 @@ const SUBCOMMANDS: &[GitSubcommand] = &[
     GitSubcommand { name: "whatchanged", long: LOG, short: "pswbinqz0123456789", operands: true },
     GitSubcommand { name: "cherry", long: &["abbrev="], short: "v", operands: true },
     GitSubcommand { name: "range-diff", long: &["no-color", "stat", "creation-factor="], short: "s", operands: true },
-    GitSubcommand { name: "var", long: &[], short: "l", operands: true },
+    GitSubcommand { name: "var", long: &[], short: "", operands: true },
 ];
 
 /// `git -C dir log` is matched as `git log`.

@@ -32,6 +32,8 @@ enum WrittenOperand {
     None,
     /// Every one.
     All,
+    /// The first.
+    First,
     /// The second.
     Second,
     /// The last of several.
@@ -79,7 +81,16 @@ const WRITERS: &[WritingProgram] = &[
     WritingProgram { runs: &["to-command", "use-compress-program", "info-script", "new-volume-script", "rmt-command", "rsh-command", "checkpoint-action"],
         ..writer(&["tar", "bsdtar"], "", "", &["index-file", "listed-incremental"]) },
     WritingProgram { runs: &["rsh", "rsync-path"], ..writer(&["rsync"], "", "", &["log-file", "write-batch", "only-write-batch", "backup-dir"]) },
-    WritingProgram { runs: &["unzip-command"], ..writer(&["zip"], "O", "", &["output-file", "logfile-path"]) },
+    WritingProgram { runs: &["unzip-command"], operand: WrittenOperand::First, ..writer(&["zip"], "O", "xi", &["output-file", "logfile-path"]) },
+    WritingProgram { operand: WrittenOperand::All, ..writer(&["script"], "IOBTtm", "cE", &["log-in", "log-out", "log-io", "log-timing"]) },
+    WritingProgram { operand: WrittenOperand::All, ..writer(&["mkfifo", "mknod"], "", "m", &[]) },
+    writer(&["zstd", "lz4", "base64", "base32", "xsltproc", "msgfmt", "hg", "m4", "tidy"], "o", "", &["output", "output-file"]),
+    writer(&["xmllint"], "o", "", &["output"]),
+    writer(&["psql"], "oL", "cdfFhpPRTUv", &["output", "log-file"]),
+    writer(&["mysql"], "", "", &["tee"]),
+    writer(&["valgrind"], "", "", &["log-file", "xml-file"]),
+    writer(&["tcpdump", "tshark"], "w", "cirCsGWzZ", &[]),
+    writer(&["cpio"], "OF", "CHIMR", &["file"]),
     WritingProgram { runs: &["pre", "hostname-bin"], ..writer(&["rg"], "", "eABCgmtTjM", &[]) },
 ];
 
@@ -89,9 +100,67 @@ pub(crate) fn exists_to_write(program: &str) -> bool {
     const PROGRAMS: &[&str] = &[
         "tee", "sponge", "dd", "split", "csplit", "objcopy", "strip", "ffmpeg", "convert", "magick", "gcc", "cc", "clang", "g++", "c++",
         "clang++", "ld", "as", "rustc", "go", "tsc", "esbuild", "tar", "bsdtar", "zip", "patch", "bison", "flex", "yacc", "swig", "protoc",
-        "ssh-keygen", "keytool", "rsync", "dot", "neato", "plantuml", "pandoc",
+        "ssh-keygen", "keytool", "rsync", "dot", "neato", "plantuml", "pandoc", "script", "mkfifo", "mknod", "zstd", "lz4", "tcpdump", "tshark", "cpio",
+        "black", "isort", "rustfmt", "dos2unix", "unix2dos", "prettier", "gofmt", "goimports", "clang-format", "autopep8", "yapf", "shfmt", "msgfmt", "m4",
     ];
     PROGRAMS.contains(&program)
+}
+
+/// Programs that put their result in the place of the files they are given, with the options that make them do so.
+#[rustfmt::skip]
+const REWRITERS: &[(&[&str], &str, &[&str])] = &[
+    (&["perl", "ruby"], "i", &[]),
+    (&["yq"], "i", &["--inplace"]),
+    (&["tidy"], "m", &["--modify"]),
+    (&["gofmt", "goimports", "shfmt", "prettier"], "w", &["--write"]),
+    (&["clang-format", "autopep8", "yapf"], "i", &["--in-place"]),
+    (&["gawk", "awk"], "", &["--include=inplace", "inplace", "-iinplace"]),
+];
+const ALWAYS_REWRITING: &[&str] = &["black", "isort", "rustfmt", "dos2unix", "unix2dos"];
+
+fn rewrites(program: &str, arguments: &[String]) -> bool {
+    if ALWAYS_REWRITING.contains(&program) {
+        return !arguments
+            .iter()
+            .any(|word| matches!(word.as_str(), "--check" | "--diff" | "--version" | "--help" | "-n"));
+    }
+    REWRITERS.iter().filter(|(programs, ..)| programs.contains(&program)).any(|(_, letters, long)| {
+        arguments.iter().any(|word| {
+            let clustered = word.starts_with('-') && !word.starts_with("--") && word.len() > 1;
+            long.contains(&word.as_str()) || (clustered && letters.chars().any(|c| in_cluster(word, c, "eEIMxCDF0l")))
+        })
+    })
+}
+
+/// The operands of such a call, without its script.
+fn rewritten(program: &str, arguments: &[String]) -> Vec<String> {
+    let (valued, script): (&[char], bool) = match program {
+        "perl" | "ruby" => (&['e', 'E'], false),
+        "awk" | "gawk" => (&['i', 'v', 'F'], true),
+        "yq" => (&[], true),
+        _ => (&[], false),
+    };
+    let mut operands = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        if !word.starts_with('-') {
+            operands.push(word.clone());
+        } else if !word.starts_with("--") && word.ends_with(valued) {
+            rest.next();
+        }
+    }
+    operands.drain(..usize::from(script && !operands.is_empty()));
+    operands
+}
+
+/// `curl -w '%output{file}…'`.
+fn curl_format(arguments: &[String], outputs: &mut WrittenFiles) {
+    for (_, rest) in
+        arguments.iter().flat_map(|word| word.match_indices("%output{").map(move |(at, _)| (at, &word[at + 8..])))
+    {
+        let file = rest.split('}').next().unwrap_or_default();
+        outputs.files.push(file.trim_start_matches(">>").to_owned());
+    }
 }
 
 /// What `program` would write with these arguments.
@@ -118,6 +187,9 @@ pub(crate) fn written_by(program: &str, arguments: &[String]) -> WrittenFiles {
         }
         _ => {}
     }
+    if rewrites(program, arguments) {
+        outputs.files.extend(rewritten(program, arguments));
+    }
     if let Some(writer) = WRITERS.iter().find(|writer| writer.names.contains(&program)) {
         writer.read_arguments(arguments, &mut outputs);
     }
@@ -128,6 +200,7 @@ pub(crate) fn written_by(program: &str, arguments: &[String]) -> WrittenFiles {
         outputs.runs |= names_configuration(program, arguments);
     }
     if program == "curl" {
+        curl_format(arguments, &mut outputs);
         outputs.unnamed |= arguments.iter().any(|word| {
             let long = word.len() > 7 && "--remote-name-all".starts_with(word.as_str());
             long || (word.starts_with('-')
@@ -156,6 +229,7 @@ impl WritingProgram {
         let written: &[String] = match self.operand {
             WrittenOperand::None => &[],
             WrittenOperand::All => &operands,
+            WrittenOperand::First => operands.get(..1).unwrap_or_default(),
             WrittenOperand::Second => operands.get(1..2).unwrap_or_default(),
             WrittenOperand::Last => operands.len().checked_sub(1).map(|at| &operands[at..]).unwrap_or_default(),
         };
@@ -236,6 +310,25 @@ fn git(arguments: &[String], outputs: &mut WrittenFiles) {
             outputs.files.extend(inline.map(str::to_owned).or_else(|| rest.next().cloned()));
         } else if let Some(value) = word.strip_prefix("-o").filter(|_| matches!(sub, "archive" | "format-patch")) {
             outputs.files.push(value.to_owned());
+        }
+    }
+    if sub == "config" {
+        let operands = arguments.iter().skip(at + 1).filter(|word| !word.starts_with('-')).count();
+        let reads = arguments.iter().any(|word| {
+            matches!(word.as_str(), "get" | "list" | "-l") || word.starts_with("--get") || word.starts_with("--list")
+        });
+        let mut files = Vec::new();
+        for (index, word) in arguments.iter().enumerate().skip(at + 1) {
+            match word.strip_prefix("--file=").or_else(|| word.strip_prefix("-f").filter(|value| !value.is_empty())) {
+                Some(file) => files.push(file.to_owned()),
+                None if matches!(word.as_str(), "-f" | "--file") => files.extend(arguments.get(index + 1).cloned()),
+                None => {}
+            }
+        }
+        // The file, the key and a value.
+        if !reads && (operands > 2 || arguments.iter().any(|word| word.starts_with("--un") || word.starts_with("--e")))
+        {
+            outputs.files.append(&mut files);
         }
     }
     if sub == "bundle" && arguments.get(at + 1).is_some_and(|word| word == "create") {
@@ -335,6 +428,16 @@ fn awk(arguments: &[String], outputs: &mut WrittenFiles) {
         outputs.runs |= script.contains("| \"") || script.contains("|\"");
     }
     outputs.runs |= arguments.iter().any(|word| word.contains("system("));
+    // Options of gawk that store what it knows of the script and its variables.
+    for word in arguments {
+        let long =
+            ["--dump-variables=", "--profile=", "--pretty-print="].iter().find_map(|name| word.strip_prefix(name));
+        let short =
+            ["-d", "-o", "-p"].iter().find_map(|name| word.strip_prefix(name)).filter(|value| !value.is_empty());
+        outputs.files.extend(long.or(short).map(str::to_owned));
+        outputs.unnamed |=
+            matches!(word.as_str(), "-d" | "-o" | "-p" | "--dump-variables" | "--profile" | "--pretty-print");
+    }
 }
 
 fn tar(arguments: &[String], outputs: &mut WrittenFiles) {
@@ -346,7 +449,9 @@ fn tar(arguments: &[String], outputs: &mut WrittenFiles) {
         letters.contains(['I', 'F'])
     });
     let creates = |word: &&String| {
-        (short(word) || Some(*word) == bundle) && word.contains(['c', 'r', 'u']) && !word.contains('x')
+        // Behind `f` may follow the name of the archive.
+        let letters = if short(word) { word.split('f').next().unwrap_or_default() } else { word.as_str() };
+        (short(word) || Some(*word) == bundle) && letters.contains(['c', 'r', 'u']) && !letters.contains('x')
             || word.starts_with("--create")
     };
     if !arguments.iter().any(|word| creates(&word)) {

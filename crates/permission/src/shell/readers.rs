@@ -105,7 +105,10 @@ impl ReadPlanner<'_> {
         let from_xargs = is_fed(unit, name);
         match walk {
             _ if from_xargs => self.add_appended_names(name, unit),
-            Some(walk) if !(piped && name == "rg") => self.operand(name, &ShellField::literal("."), Some(walk), unit),
+            Some(_) if matches!(name, "7z" | "7za" | "7zz" | "pax" | "aws") => {}
+            Some(walk) if !(piped && matches!(name, "rg" | "ack" | "ag" | "ugrep" | "ug")) => {
+                self.operand(name, &ShellField::literal("."), Some(walk), unit);
+            }
             Some(_) | None => {}
         }
     }
@@ -222,7 +225,8 @@ impl ReadPlanner<'_> {
                 walk.follows_links = true;
                 Some(walk)
             }
-            "mv" | "ln" => Some(walk),
+            // The searchers and packers have rules of their own about what they leave out.
+            "mv" | "ln" | "ack" | "7z" | "pax" | "aws" => Some(walk),
             _ => None,
         }
     }

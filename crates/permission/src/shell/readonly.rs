@@ -2,7 +2,7 @@
 //! form that is not in it makes the command ask. Options that follow links while searching are left out on purpose.
 
 use super::script::ShellWord;
-use super::{archives, docker, find, git, listing, script_languages};
+use super::{archives, docker, find, git, listing, script_languages, variables};
 
 /// What a read-only command would look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ const PROGRAMS: &[ReadOnlyProgram] = &[
     program("stat", Names, "Lft", "c", &["format=", "printf=", "dereference", "file-system", "terse"]),
     program("file", Names, "bihLkp", "", &["brief", "mime", "mime-type", "mime-encoding", "dereference"]),
     program("du", Names, "abchHklmsSx0", "d", &["all", "human-readable", "summarize", "max-depth=", "total", "apparent-size"]),
-    program("df", Names, "ahHiklPT", "", &["human-readable", "total", "print-type"]),
+    program("df", Text, "ahHiklPT", "", &["human-readable", "total", "print-type"]),
     program("tree", Names, "adfhilpqrstuvACDFIJNQSUX", "LPI", &["dirsfirst", "noreport", "gitignore", "prune", "du", "si"]),
     program("realpath", Names, "eLmPqsz", "", &["relative-to=", "relative-base=", "no-symlinks", "canonicalize-missing", "canonicalize-existing"]),
     program("bc", OperandKind::None, "lqsw", "", &["mathlib", "quiet"]),
@@ -183,7 +183,7 @@ const PROGRAMS: &[ReadOnlyProgram] = &[
     program("help", Text, "dms", "", &[]),
     program("getconf", Text, "a", "", &[]),
     program("tput", Text, "", "", &[]),
-    program("pgrep", Text, "cfilnox", "uUtPgG", &[]),
+    program("pgrep", Text, "acfilnovx", "uUtPgG", &[]),
     program("ss", Text, "046aehilmnopstuwx", "", &["listening", "numeric", "processes", "summary", "tcp", "udp", "all"]),
     program("fd", PatternThenContent, "aFgHIips0", "dEet", FD),
     program("fdfind", PatternThenContent, "aFgHIips0", "dEet", FD),
@@ -226,6 +226,10 @@ pub(crate) fn looks(words: &[ShellWord]) -> Option<Vec<ReadAccess<'_>>> {
         "yq" => script_languages::yq(arguments).or_else(|| listing::looks("yq", arguments)),
         "docker" | "podman" => docker::looks(arguments).or_else(|| listing::looks("docker", arguments)),
         "man" => man(arguments),
+        // Without variables it prints the whole environment.
+        "printenv" => {
+            (!arguments.is_empty() && arguments.iter().all(|word| variables::is_printable(&word.raw))).then(Vec::new)
+        }
         "command" => resolved(arguments),
         "date" => date(arguments),
         "test" => test(arguments),
@@ -249,6 +253,10 @@ fn has_option_like_name(program: &ShellWord, arguments: &[ShellWord]) -> bool {
 
 impl ReadOnlyProgram {
     fn looks<'a>(&self, arguments: &'a [ShellWord]) -> Option<Vec<ReadAccess<'a>>> {
+        // `less +!COMMAND file`: what a pager is told to do first.
+        if matches!(self.name, "less" | "more") && arguments.iter().any(|word| word.text.starts_with('+')) {
+            return None;
+        }
         if matches!(arguments, [only] if matches!(only.raw.as_str(), "--help" | "--version")) {
             return Some(Vec::new());
         }

@@ -127,6 +127,16 @@ fn of_program(
             found.extend(places);
         }
         "git" => git_clean(arguments, unit, found),
+        "gio" if texts().any(|text| matches!(text.as_str(), "trash" | "remove")) => {
+            for arg in operands {
+                match arg {
+                    FlowArgument::Known(field) => {
+                        found.extend(unit.places(field).into_iter().map(|place| known_target(place, false)));
+                    }
+                    FlowArgument::Unknown(_) => found.push(RemovalTarget::Unknown),
+                }
+            }
+        }
         "tar" | "bsdtar" | "zip" | "rsync" | "7z" | "gtar" if takes_sources_away(program, arguments) => {
             // Any word may be a source, or the folder that the sources are in.
             let words = arguments.iter().filter(|arg| arg.text().is_none_or(|text| !text.starts_with('-')));

@@ -47,6 +47,7 @@ fn removals_that_take_undo_away_are_refused() {
         "(cd ~; rm -rf $PWD)", "a=(~ x); rm -rf \"${a[@]}\"", "sudo rm -rf ~", "trap 'rm -rf ~' EXIT", "rm -rf /home",
         "watch 'rm -rf ~'", "su me -c 'rm -rf ~'", "env -S 'rm -rf ~'", "env --split-string='rm -rf ~'", "flock lock -c 'rm -rf ~'", "script -c 'rm -rf ~' log", "ssh host 'cd x; rm -rf ~'",
         "printf -- 'rm -rf ~' | sh", "7z a x.7z -sdel ~", "zip -rm x.zip ~", "tar -cf x.tar --remove-f ~", "rsync -a --remove-sent-files ~ x", "printf -- '%s' 'rm -rf ~' | bash", "ln -s ../h a/l && rm -rf a/l/.claude",
+        "gio trash ~", "gio remove -f ~/.claude",
     ] {
         assert_eq!(verdict(command), "refuse", "{command}");
     }
@@ -63,6 +64,8 @@ fn unknown_and_critical_removals_are_asked_about() {
         "( ( rm -rf \"$X\" ) )", "( ( cd ~; rm -rf * ) )", "exec 3<~; rm -rf /dev/fd/3/* /dev/fd/3/.claude", "exec 3<~; rm -rf /proc/self/fd/3/.claude", "rm -rf /dev/fd/3/.claude 3<~", "x=build; declare -n y=x; y=~; rm -rf $x",
         "declare -l x; x=/HOME/U; rm -rf $x", "cd ~ && git init -q && git clean -fdxq", "git -C ~ clean -fdx", "ln -s $X lnk; rm -rf lnk/y", "x=build; printf -v \"$n\" ~; rm -rf $x",
         "x=build; export \"$n\"; rm -rf $x", "chroot /x rm -rf y", "alias r=$X; r ~", "rm -rf ~root", "find $X -delete", "rsync -a --delete e/ ~/x/..", "rm -rf /private/tmp",
+        "CDPATH=/home cd u && rm -rf ./*", "CDPATH=/home; cd u && rm -rf *", "export CDPATH=/home; cd u; rm -rf ./*", "declare CDPATH=..; pushd u; rm -rf *",
+        "read CDPATH <<< /home; cd u; rm -rf *", "CDPATH=/home pushd u; rm -rf ./*", "eval CDPATH=/home; cd u; rm -rf *", "gio trash $X",
     ] {
         assert_ne!(verdict(command), "fine", "{command}");
     }
@@ -82,6 +85,7 @@ fn ordinary_removals_are_quiet() {
         "echo 'ls' | sh", "mv a b", "mv $X y", "bash -c 'make clean'", "rm -rf \"${X:-build}\"", "export D=build; rm -rf \"$D\"", "rm -rf node_modules && npm ci", "rm -rf $PWD/target",
         "for f in *.c; do rm \"${f%.c}.o\"; done", "for ((i=0;i<3;i++)); do rm f$i; done", "echo rm -rf ~", "git commit -m 'rm -rf ~'", "bash <<E\nmake $X\nE",
         "rm h", "rm -rf h", "7z a x.7z ~", "zip -r x.zip ~", "tar -cf x.tar ~", "rsync -a ~ x", "rm -rf xargs build", "rm find", "rm -rf /private/tmp/x/y", "export \"D_1=$X\"; x=build; rm -rf $x", "cp ../h a/l && rm -rf a/l/.claude", "watch 'rm -rf build'", "su me -c 'rm -rf build'",
+        "CDPATH=; cd ./src && rm -rf *", "gio trash old", "gio info x",
     ] {
         assert_eq!(verdict(command), "fine", "{command}");
     }

@@ -56,6 +56,14 @@ pub(super) fn make_unknown(unit: &mut SimpleCommand, names: &[String]) {
     }
 }
 
+/// Names in capitals that people give to their own variables; other such names may be settings of a program.
+#[rustfmt::skip]
+const ORDINARY_CAPITALS: &[&str] = &[
+    "A", "B", "C", "D", "F", "I", "J", "K", "L", "M", "N", "S", "V", "X", "Y", "AUTHOR", "BASE", "BASE_SHA", "BRANCH", "CHANGED", "COMMIT", "COMMITS", "COUNT", "CURRENT",
+    "CURRENT_BRANCH", "DATE", "DIR", "FILE", "FILENAME", "FILES", "HASH", "HEAD_SHA", "LATEST", "LATEST_TAG", "MERGE_BASE", "MSG", "NAME", "NOW", "NUM", "RESULT", "REV",
+    "ROOT_DIR", "SHA", "SIZE", "SUM", "TAG", "TIMESTAMP", "TODAY", "TOTAL", "VER",
+];
+
 /// Names of variables that neither a shell nor a program gives a meaning to.
 pub(super) fn is_ordinary(name: &str) -> bool {
     // zsh ties some of these to search paths and tables of its own.
@@ -106,6 +114,9 @@ pub(super) fn is_ordinary(name: &str) -> bool {
         "zsh_eval_context",
     ];
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if ORDINARY_CAPITALS.contains(&name) {
+        return true;
+    }
     name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(plain)
         && !name.contains("proxy")

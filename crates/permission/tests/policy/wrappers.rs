@@ -79,6 +79,7 @@ const RUNNERS: &[&str] = &[
     "rsync -e @ a b", "rsync --rsh='#' a b", "RSYNC_RSH=@ rsync a b", "scp -S @ a b", "man -P @ ls", "man --pager='#' ls", "ssh -o ProxyCommand=@ h", "sort --compress-program=@ x", "socat - EXEC:@",
     "ncat -e @ h", "dbus-launch @", "ld-linux-x86-64.so.2 @", "go test -exec @", "bat --pager=@ x", "fzf --preview '#'", "tcpdump -z @", "docker run --entrypoint @ i",
     "conda run @", "aws-vault exec p -- @", "doppler run -- @", "cross-env A=b @", "nodemon --exec '#'", "watchexec @",
+    "pixi run @", "rustup run stable @", "op run -- @", "infisical run -- @", "linux32 @", "i686 @", "jobs -x @",
 ];
 
 /// `@` stands for a command.

@@ -78,10 +78,13 @@ fn read_up_to(file: File, limit: usize, hint: u64) -> io::Result<LimitedRead> {
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 const IGNORE_BYTES: u64 = 16 << 20;
 
-/// An ignore file of `dir` that must not be read: not a regular file, or larger than any real one.
+/// An ignore file of `dir` that must not be read: not a regular file, or larger than any real one. Also `.git`, where it
+/// is a file: the walk reads where the repository is.
 pub fn unreadable_ignore_file(dir: &Path) -> Option<PathBuf> {
     let here = IGNORE_FILES.iter().map(|name| dir.join(name)).find(|file| is_unreadable(file));
-    here.or_else(|| {
+    // The walk opens it only where it is a regular file.
+    let link = Some(dir.join(".git")).filter(|file| std::fs::metadata(file).is_ok_and(|meta| is_too_large(&meta)));
+    here.or(link).or_else(|| {
         let git = crate::git::git_dir(dir)?;
         let common = git.join("commondir");
         if is_unreadable(&common) {
@@ -92,5 +95,9 @@ pub fn unreadable_ignore_file(dir: &Path) -> Option<PathBuf> {
 }
 
 fn is_unreadable(file: &Path) -> bool {
-    std::fs::metadata(file).is_ok_and(|meta| !meta.is_dir() && (!meta.is_file() || meta.len() > IGNORE_BYTES))
+    std::fs::metadata(file).is_ok_and(|meta| is_too_large(&meta) || !(meta.is_dir() || meta.is_file()))
+}
+
+fn is_too_large(metadata: &Metadata) -> bool {
+    metadata.is_file() && metadata.len() > IGNORE_BYTES
 }

@@ -134,7 +134,9 @@ impl CommandLaunch<'_> {
         let source = |file: Cow<'_, str>| format!("[ -r {0} ] && . {0}; ", quote(&file));
         let sourced = self.snapshot.map(Path::to_string_lossy).map(source).unwrap_or_default()
             + &self.env_file.map(Into::into).map(source).unwrap_or_default()
-            + self.prelude;
+            + self.prelude
+            // With it `cd NAME` leads to another folder than the one that was judged.
+            + "unset CDPATH 2>/dev/null; ";
         let target = match self.directory_report {
             // Opened without truncation, because its space is already reserved.
             DirectoryReport::File(file) => format!("1<>{}", quote(&file.to_string_lossy())),

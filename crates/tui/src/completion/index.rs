@@ -65,7 +65,13 @@ impl<A: Fn(String, Vec<String>)> FileIndexer<A> {
         let on = self.ignores == IgnoreFiles::Respected;
         let mut builder = WalkBuilder::new(&self.root);
         builder.hidden(false).git_ignore(on).git_exclude(on).git_global(on).ignore(on).parents(on).require_git(false);
-        builder.filter_entry(|entry| entry.file_name() != ".git");
+        let root_is_odd = on && self.root.ancestors().any(|dir| sys::fs::unreadable_ignore_file(dir).is_some());
+        builder.filter_entry(move |entry| {
+            entry.file_name() != ".git" && !(on && sys::fs::unreadable_ignore_file(entry.path()).is_some())
+        });
+        if root_is_odd {
+            return self.serve();
+        }
         let mut since = 0;
         for entry in builder.build() {
             let Ok(entry) = entry else { continue };
@@ -180,6 +186,27 @@ mod tests {
         }
         found.sort();
         assert_eq!(found, [".gitignore", "a b.txt", "src/", "src/main.rs"]);
+    }
+
+    // [F-C10]
+    #[test]
+    fn ignore_files_that_never_end_are_not_read() {
+        for (at, found) in [(".gitignore", &[][..]), ("odd/.gitignore", &["a.txt"][..])] {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::create_dir(dir.path().join("odd")).unwrap();
+            std::fs::write(dir.path().join("a.txt"), "").unwrap();
+            std::os::unix::fs::symlink("/dev/zero", dir.path().join(at)).unwrap();
+            let (sender, answers) = channel();
+            let index = FileIndex::start(dir.path().to_owned(), IgnoreFiles::Respected, move |_, found| {
+                sender.send(found).ok();
+            })
+            .unwrap();
+            index.ask("txt".into());
+            let mut last = answers.recv_timeout(Duration::from_secs(10)).unwrap();
+            while last != found {
+                last = answers.recv_timeout(Duration::from_secs(10)).unwrap();
+            }
+        }
     }
 
     #[test]

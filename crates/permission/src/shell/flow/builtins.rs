@@ -16,7 +16,7 @@ impl FlowWalker<'_> {
         let before = std::mem::replace(&mut self.state.dirs, unit.dirs.clone());
         for (name, arguments) in unit.programs() {
             match name.as_str() {
-                "cd" | "pushd" | "chdir" => self.enter(arguments),
+                "cd" | "pushd" | "chdir" => self.enter(arguments, &unit.assigned),
                 "popd" => self.stand_in(vec![None]),
                 "eval" => self.eval(arguments),
                 "trap" | "alias" => {
@@ -160,11 +160,17 @@ impl FlowWalker<'_> {
         self.renamed.push(ProgramAlias { name: name.to_owned(), words });
     }
 
-    fn enter(&mut self, arguments: &[FlowArgument]) {
+    /// `assigned`: variables that are set for this call only.
+    fn enter(&mut self, arguments: &[FlowArgument], assigned: &[String]) {
+        // With `CDPATH` a plain name is looked up in other folders first. What the user has there is unset before a command.
+        let is_set = self.is_confused || self.state.variables.contains_key("CDPATH");
+        let looks_elsewhere = is_set || assigned.iter().any(|name| name == "CDPATH");
+        let is_plain = |text: &str| !matches!(text.split('/').next(), None | Some("" | "." | ".." | "~"));
         let target = arguments.iter().find(|arg| arg.text().is_none_or(|text| text == "-" || !text.starts_with('-')));
         let home = FlowArgument::Known(ShellField::literal("~"));
         let dirs = match target.unwrap_or(&home) {
             FlowArgument::Known(field) if field.text() == "-" => vec![None],
+            FlowArgument::Known(field) if looks_elsewhere && is_plain(&field.text()) => vec![None],
             FlowArgument::Known(field) if target.is_none() || field.is_empty() => {
                 let home = self.variable("HOME");
                 if home.unknown.is_some() { vec![None] } else { home.texts.into_iter().map(Some).collect() }

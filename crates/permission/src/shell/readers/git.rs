@@ -56,6 +56,16 @@ struct GitCall<'a> {
     unit: ProgramInvocation,
 }
 
+/// Options of subcommands whose value is a file that becomes a message or is printed.
+fn file_options(sub: &str) -> &'static [&'static str] {
+    match sub {
+        "config" => &["-f", "--file"],
+        "commit" => &["-F", "--file", "-t", "--template", "-aF", "-qF", "-sF"],
+        "tag" | "merge" | "commit-tree" => &["-F", "--file", "-aF", "-sF"],
+        _ => &[],
+    }
+}
+
 impl ReadPlanner<'_> {
     pub(super) fn git(&mut self, arguments: &[FlowArgument], unit: &ProgramInvocation) {
         let texts: Vec<String> = arguments.iter().map(|arg| arg.text().unwrap_or_default()).collect();
@@ -77,6 +87,9 @@ impl ReadPlanner<'_> {
             };
         }
         let call = GitCall { sub: words[at].to_owned(), arguments: &arguments[at + 1..], unit };
+        for file in values_of(call.arguments, file_options(&call.sub)) {
+            self.file("git", &file, &call.unit);
+        }
         if SHOWING.contains(&words[at]) && call.shows_contents() {
             self.git_reads(&call);
         }

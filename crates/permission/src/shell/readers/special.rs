@@ -6,8 +6,11 @@ use crate::shell::flow::{FlowArgument, ProgramInvocation, ShellField, StdinSourc
 use crate::shell::wrapper::base_name;
 use std::ops::Range;
 
-const NAMES: &[&str] =
-    &["find", "tar", "bsdtar", "curl", "wget", "dd", "git", "xargs", "mapfile", "readarray", "date", "history", "fc"];
+#[rustfmt::skip]
+const NAMES: &[&str] = &[
+    "find", "tar", "bsdtar", "curl", "wget", "dd", "git", "xargs", "mapfile", "readarray", "date", "history", "fc", "parallel", "fd", "fdfind", "cpio",
+    "http", "https", "xh", "xhs", "kubectl", "socat",
+];
 
 pub(super) fn is_known(program: &str) -> bool {
     NAMES.contains(&program)
@@ -60,9 +63,37 @@ impl ReadPlanner<'_> {
             }
             "git" => self.git(arguments, unit),
             "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" => self.shell_script(name, arguments, unit),
-            "date" => {
-                for file in values_of(arguments, &["-f", "--file"]) {
-                    self.file(name, &file, unit);
+            "date" => self.option_files(name, arguments, &[('f', "--file")], unit),
+            "xargs" => self.option_files(name, arguments, &[('a', "--arg-file")], unit),
+            "kubectl" => {
+                let long = [('f', "--filename"), ('\0', "--from-file"), ('\0', "--from-env-file")];
+                self.option_files(name, arguments, &long, unit);
+            }
+            "parallel" => {
+                self.option_files(name, arguments, &[('a', "--arg-file")], unit);
+                let mark = arguments.iter().position(|arg| arg.text().is_some_and(|text| text.starts_with("::::")));
+                for file in mark.map_or(&[][..], |at| &arguments[at + 1..]) {
+                    self.file(name, file, unit);
+                }
+            }
+            "fd" | "fdfind" => self.found_and_handed_on(name, arguments, unit),
+            "cpio" if arguments.iter().any(|arg| arg.text().is_some_and(|text| packs(&text))) => {
+                self.add_appended_names(name, unit);
+            }
+            "http" | "https" | "xh" | "xhs" => {
+                for file in arguments.iter().filter_map(FlowArgument::text).flat_map(|text| behind_mark(&text)) {
+                    self.known_file(name, &ShellField::literal(&file), unit);
+                }
+            }
+            "socat" => {
+                for word in arguments.iter().filter_map(FlowArgument::text) {
+                    let opened = word.split_once(':').filter(|(kind, _)| {
+                        ["file", "open", "gopen", "create"].contains(&kind.to_ascii_lowercase().as_str())
+                    });
+                    if let Some((_, rest)) = opened {
+                        let file = rest.split(',').next().unwrap_or_default();
+                        self.known_file(name, &ShellField::literal(file), unit);
+                    }
                 }
             }
             "history" | "fc" => {
@@ -78,8 +109,63 @@ impl ReadPlanner<'_> {
         true
     }
 
+    /// Files that are values of options. A letter counts wherever it stands among others, and a long name however short:
+    /// too many files rather than too few.
+    fn option_files(
+        &mut self,
+        name: &str,
+        arguments: &[FlowArgument],
+        options: &[(char, &str)],
+        unit: &ProgramInvocation,
+    ) {
+        for (at, arg) in arguments.iter().enumerate() {
+            let Some(text) = arg.text() else { continue };
+            let (word, inline) =
+                text.split_once('=').map_or((text.as_str(), None), |(word, value)| (word, Some(value)));
+            let attached = |(letter, long): &(char, &str)| {
+                if word.starts_with("--") {
+                    return (word.len() > 2 && long.starts_with(word)).then(|| inline.unwrap_or_default().to_owned());
+                }
+                let letters = text.strip_prefix('-')?;
+                letters.split_once(*letter).map(|(_, value)| value.to_owned())
+            };
+            match options.iter().find_map(attached) {
+                Some(value) if value.is_empty() => {
+                    if let Some(next) = arguments.get(at + 1) {
+                        self.file(name, next, unit);
+                    }
+                }
+                Some(value) => self.known_file(name, &ShellField::literal(&value), unit),
+                None => {}
+            }
+        }
+    }
+
+    /// `fd` with a program for what it finds. Its own rules about ignored and hidden files leave nothing out here.
+    fn found_and_handed_on(&mut self, name: &str, arguments: &[FlowArgument], unit: &ProgramInvocation) {
+        let texts: Vec<Option<String>> = arguments.iter().map(FlowArgument::text).collect();
+        let runs = |text: &str| {
+            let short = text.starts_with('-') && !text.starts_with("--") && text.contains(['x', 'X']);
+            short || (text.len() > 4 && ("--exec-batch".starts_with(text) || text.starts_with("--exec")))
+        };
+        let Some(at) = texts.iter().position(|text| text.as_deref().is_some_and(runs)) else { return };
+        let program = texts.get(at + 1).and_then(|text| text.as_deref()).map(base_name).unwrap_or_default();
+        if !super::is_modelled(program) && !crate::shell::wrapper::may_run_others(program) {
+            return;
+        }
+        let named =
+            arguments[..at].iter().filter_map(FlowArgument::known).filter(|field| !field.text().starts_with('-'));
+        for root in std::iter::once(&ShellField::literal(".")).chain(named) {
+            let walk = TreeWalk { operand_text: root.text(), ..TreeWalk::default() };
+            self.add(name, root, &ReadExtent::Tree(walk), unit);
+        }
+    }
+
     /// A file that a shell runs: what it does not understand of it, it prints.
     fn shell_script(&mut self, name: &str, arguments: &[FlowArgument], unit: &ProgramInvocation) {
+        if unit.assigned.iter().any(|variable| matches!(variable.as_str(), "BASH_ENV" | "ENV")) {
+            self.unknown(name, "a variable names a file that it runs first");
+        }
         let has_code = |arg: &FlowArgument| {
             arg.text().is_some_and(|text| text.starts_with('-') && !text.starts_with("--") && text.contains('c'))
         };
@@ -302,6 +388,12 @@ impl ReadPlanner<'_> {
         }
         inner.out.unknown.is_none().then_some(inner.out.targets)
     }
+}
+
+/// `cpio -o` and `cpio -p`: names come in, contents go out.
+fn packs(option: &str) -> bool {
+    let letters = option.starts_with('-') && !option.starts_with("--") && option.contains(['o', 'p']);
+    letters || option.starts_with("--c") || option.starts_with("--pass")
 }
 
 fn is_option(arg: &FlowArgument) -> bool {

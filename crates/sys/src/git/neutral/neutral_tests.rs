@@ -60,6 +60,9 @@ fn programs_are_overridden_by_name() {
             "hook.h.enabled=false"
         ]
     );
+    folder.write("w/.git/config", "[diff \"d\"]\n cachetextconv = true\n");
+    assert_eq!(folder.overrides("w"), ["diff.d.cachetextconv=false"], "a switch is no program");
+    folder.write("w/.git/config", "[gpg]\n program = e\n");
     folder.write("home/.gitconfig", "[gpg]\n program = mine\n");
     assert!(folder.overrides("w").contains(&"gpg.program=mine".to_owned()), "the user's own value stays");
 }

@@ -74,7 +74,8 @@ impl NamedPrograms {
                 set(entry.key(), "true");
             }
             ("core", None, "pager") | ("interactive", None, "difffilter") => set(entry.key(), "cat"),
-            ("pager", ..) => set(entry.key(), "false"),
+            // The second one only says whether git stores what the program printed.
+            ("pager", ..) | ("diff", Some(_), "cachetextconv") => set(entry.key(), "false"),
             ("hook", Some(name), _) => {
                 set(format!("hook.{name}.enabled"), "false");
                 set(format!("hook.{name}.command"), "true");
