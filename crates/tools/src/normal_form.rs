@@ -118,14 +118,7 @@ pub fn normalise(name: &str, input: &RawValue, registry: &ToolRegistry) -> Norma
         said.push(format!("{name} was taken for {tool}"));
     }
     let Some(known) = registry.find(&tool) else { return form };
-<<<<<<< HEAD
-    if tool.starts_with("mcp__") {
-        return form;
-    }
     let Some(mut fields) = fields else {
-=======
-    let Ok(mut fields) = serde_json::from_str::<Map<String, Value>>(input.get()) else {
->>>>>>> main
         form.name = meant;
         return form;
     };
