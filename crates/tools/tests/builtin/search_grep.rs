@@ -283,6 +283,28 @@ async fn long_lines_binary_files_and_encodings() {
     assert_eq!(value["numFiles"], 4, "binary files do not count");
 }
 
+/// What could not be searched is named, whatever else was found.
+#[tokio::test]
+async fn files_that_cannot_be_searched_are_named() {
+    let bench = sample();
+    let long = [b"needle first\n".as_slice(), &vec![b'x'; (64 << 20) + 1]].concat();
+    bench.file("z/long.json", long);
+    let line = "(1 file could not be searched to the end; z/long.json: a line is longer than 64 MiB)";
+    let whole =
+        "(1 file could not be searched to the end; z/long.json: it has more than 64 MiB, the most with `multiline`)";
+    for mode in ["files_with_matches", "content", "count"] {
+        let absent = text(&bench, json!({"pattern": "absent", "output_mode": mode})).await;
+        assert!(absent.ends_with(&format!("(4 files searched)\n{line}")), "{mode}: {absent}");
+        let spanning = text(&bench, json!({"pattern": "one\nabsent", "output_mode": mode, "multiline": true})).await;
+        assert!(spanning.ends_with(whole), "{mode}: {spanning}");
+    }
+    let found = text(&bench, json!({"pattern": "needle", "output_mode": "content"})).await;
+    assert!(found.contains("docs/b.md:1:one needle\n") && found.contains("z/long.json:1:needle first"), "{found}");
+    assert!(found.ends_with(line), "{found}");
+    let named = json!({"pattern": "absent", "path": "z/long.json"});
+    assert!(bench.fails("Grep", named).await.contains("long.json: a line is longer than 64 MiB"));
+}
+
 #[tokio::test]
 async fn denied_files_are_never_searched() {
     // [TST-76]
