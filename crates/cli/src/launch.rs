@@ -9,7 +9,9 @@ use std::path::Path;
 use sys::Env;
 use wire::mode::PermissionMode;
 
-const SETTINGS_LIMIT: u64 = 2 * 1024 * 1024;
+const SETTINGS_LIMIT: u64 = 2 << 20;
+/// As for a prompt on standard input.
+const PROMPT_LIMIT: u64 = 10 << 20;
 
 /// Why no headless session starts.
 #[derive(Debug, PartialEq, Eq)]
@@ -231,19 +233,24 @@ fn read_pipe(given: &mut String, flag: &str) -> Result<(), LaunchRefusal> {
         return Ok(());
     }
     let refuse = |why: &str| LaunchRefusal::startup(format!("Error: {flag}: {given} {why}"));
-    let mut text = String::new();
-    let file = std::fs::File::open(&*given).map_err(|error| refuse(&format!("cannot be read: {error}")))?;
-    file.take(SETTINGS_LIMIT + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| refuse(&format!("cannot be read: {error}")))?;
-    if text.len() as u64 > SETTINGS_LIMIT {
-        return Err(refuse("is larger than 2 MiB"));
-    }
+    let text = read_named(Path::new(&*given), SETTINGS_LIMIT).map_err(|why| refuse(&why))?;
     if !text.trim_start().starts_with('{') {
         return Err(refuse("holds no JSON object: it must begin with {"));
     }
     *given = text;
     Ok(())
+}
+
+/// The text of a file that the command line names, which may be a pipe; or why it cannot be used.
+fn read_named(path: &Path, limit: u64) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > limit {
+        return Err(format!("is larger than {} MiB", limit >> 20));
+    }
+    String::from_utf8(bytes).map_err(|error| format!("is no UTF-8 text: {}", error.utf8_error()))
 }
 
 fn check_settings(text: &str, cwd: &Path) -> Result<(), LaunchRefusal> {
@@ -275,9 +282,9 @@ fn schema(text: &str) -> Result<serde_json::Value, LaunchRefusal> {
 fn prompt_text(text: Option<String>, file: Option<&Path>, cwd: &Path) -> Result<Option<String>, LaunchRefusal> {
     let Some(file) = file else { return Ok(text) };
     let path = cwd.join(file);
-    match std::fs::read_to_string(&path) {
+    match read_named(&path, PROMPT_LIMIT) {
         Ok(text) => Ok(Some(text)),
-        Err(error) => Err(LaunchRefusal::startup(format!("Error: system prompt file {}: {error}", path.display()))),
+        Err(why) => Err(LaunchRefusal::startup(format!("Error: the system prompt file {} {why}", path.display()))),
     }
 }
 

@@ -4,6 +4,7 @@ fn written(command: &str) -> String {
     let words: Vec<String> = crate::shell::suspects::find(command).remove(0).words;
     let outputs = written_by(&words[0], &words[1..]);
     let mut all = outputs.files;
+    all.extend(outputs.implied.into_iter().map(|file| format!("({file})")));
     all.extend(outputs.runs.then(|| "!".to_owned()));
     all.extend(outputs.unnamed.then(|| "*".to_owned()));
     all.join(" ")
@@ -12,7 +13,7 @@ fn written(command: &str) -> String {
 #[test]
 fn options_that_write() {
     // [F-A8]
-    for (command, expected) in [
+    let cases = [
         ("git diff --output=x", "x"),
         ("git diff --output x", "x"),
         ("git --no-pager diff --outp=x HEAD", "x"),
@@ -40,17 +41,17 @@ fn options_that_write() {
         ("curl -ox u", "x"),
         ("curl --output x u", "x"),
         ("curl -X POST u", ""),
-        ("curl -O u", "*"),
-        ("curl -sSLO u", "*"),
+        ("curl -O u/x", "(x) *"),
+        ("curl -sSLO https://h/a/x?y --output-dir=d", "d (d/x) *"),
         ("curl -D x u", "x"),
         ("curl -c x u", "x"),
         ("curl -K f", "!"),
         ("curl -sK f u", "!"),
         ("curl --conf f", "!"),
         ("curl -HKey:x u", ""),
-        ("wget -e output_document=x u", "!"),
-        ("wget --exec=x u", "!"),
-        ("wget -q u", ""),
+        ("wget -e output_document=x u", "(index.html) !"),
+        ("wget --exec=x u", "(index.html) !"),
+        ("wget -q u", "(index.html)"),
         ("wget -O x u", "x"),
         ("wget -qO x u", "x"),
         ("wget -O- u", ""),
@@ -116,7 +117,64 @@ fn options_that_write() {
         ("git config -f x a.b", ""),
         ("git config -f x --get a.b", ""),
         ("git config a.b c", ""),
-    ] {
-        assert_eq!(written(command), expected, "{command}");
-    }
+        ("gcc -c a.c -MF x", "x"),
+        ("gcc -MMD -MFx a.c", "x"),
+        ("cc -o x a.c", "x"),
+        ("clang++ -Wl,-Map,x a.cc", "x"),
+        ("gcc -Wl,-Map=x -Wp,-MD,y a.c", "x y"),
+        ("gcc a.o -Xlinker -Map -Xlinker x", "x"),
+        ("ld -Map=x a.r", "x"),
+        ("gcc -MMD a.c", ""),
+        ("rustc -o x a.rs", "x"),
+        ("rustc --emit dep-info=x,link a.rs", "x"),
+        ("rustc --out-dir=x a.rs", "x"),
+        ("go build -o x ./cmd", "x"),
+        ("go test -cpuprofile x ./cmd", "x"),
+        ("ssh -E x h", "x"),
+        ("ssh -vEx h uptime", "x"),
+        ("ssh -p 22 h -E x uptime", "x"),
+        ("ssh h grep -E x f", ""),
+        ("ssh -o UserKnownHostsFile=x h", "x"),
+        ("wget https://h/a/x", "(x)"),
+        ("wget https://h/%2eenvrc", "(%2eenvrc) (.envrc)"),
+        ("wget h/a/ g", "(index.html) (index.html)"),
+        ("wget -P d --header 'A: b/c' https://h/x#y", "d (d/x)"),
+        ("wget -O - https://h/x", ""),
+        ("gzip x", "x x.gz"),
+        ("gzip -9k x", "x.gz"),
+        ("gzip -dc x.gz", ""),
+        ("gunzip x.gz", "x.gz x"),
+        ("bzip2 -d x.bz2", "x.bz2 x"),
+        ("xz -T4 --keep x", "x.xz"),
+        ("xz --list x.xz", ""),
+        ("zstd x", "x.zst"),
+        ("zstd --rm -19 x", "x x.zst"),
+        ("sqlite3 x 'insert into t values (1)'", "(x)"),
+        ("sqlite3 x 'select 1; select 2'", ""),
+        ("sqlite3 -readonly x", ""),
+        ("sqlite3 :memory: .tables", ""),
+        ("sqlite3 d '.output x' 'select 1'", "x (d)"),
+        ("sqlite3 -cmd '.once x' d 'select 1'", "x (d)"),
+        ("sqlite3 d \"select writefile('x', 1)\"", "x"),
+        ("sqlite3 d \"vacuum into 'x'\"", "x (d)"),
+        ("sqlite3 d '.shell ls'", "(d) !"),
+        ("docker cp c:/a/x .", "(.) (x)"),
+        ("docker container cp c:/a/x d", "(d) (d/x)"),
+        ("docker cp x c:/a", ""),
+        ("docker save -o x image", "x"),
+        ("docker run --cidfile x image", "x"),
+        ("openssl req -newkey rsa:2048 -keyout x -out y", "x y"),
+        ("ffmpeg -y -i a -c:v copy x -vn y", "y x"),
+        ("convert a -resize 50% -write x y", "y x"),
+        ("mogrify -resize 5x5 x", "5x5 x"),
+        ("jar cf x a", "x"),
+        ("7z a x b", "x"),
+        ("pdftotext in.pdf x", "x"),
+    ];
+    let wrong: Vec<_> = cases
+        .iter()
+        .map(|(command, expected)| (command, written(command), expected))
+        .filter(|(_, found, expected)| found != *expected)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
