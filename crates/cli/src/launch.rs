@@ -4,14 +4,14 @@ use crate::args::{Args, FormatFlag};
 use engine::options::ForkTarget;
 use engine::{SessionChoice, SessionOptions, StartRequest};
 use headless::{HeadlessJob, OutputFormat, RunInput};
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::Path;
 use sys::Env;
 use wire::mode::PermissionMode;
 
-const SETTINGS_LIMIT: u64 = 2 << 20;
+const SETTINGS_LIMIT: usize = 2 << 20;
 /// As for a prompt on standard input.
-const PROMPT_LIMIT: u64 = 10 << 20;
+const PROMPT_LIMIT: usize = 10 << 20;
 
 /// Why no headless session starts.
 #[derive(Debug, PartialEq, Eq)]
@@ -242,15 +242,12 @@ fn read_pipe(given: &mut String, flag: &str) -> Result<(), LaunchRefusal> {
 }
 
 /// The text of a file that the command line names, which may be a pipe; or why it cannot be used.
-fn read_named(path: &Path, limit: u64) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > limit {
-        return Err(format!("is larger than {} MiB", limit >> 20));
-    }
-    String::from_utf8(bytes).map_err(|error| format!("is no UTF-8 text: {}", error.utf8_error()))
+fn read_named(path: &Path, limit: usize) -> Result<String, String> {
+    sys::fs::read_named_text(path, limit).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => format!("is larger than {} MiB", limit >> 20),
+        ErrorKind::InvalidData => format!("is no UTF-8 text: {error}"),
+        _ => format!("cannot be read: {error}"),
+    })
 }
 
 fn check_settings(text: &str, cwd: &Path) -> Result<(), LaunchRefusal> {
@@ -267,7 +264,7 @@ fn check_settings(text: &str, cwd: &Path) -> Result<(), LaunchRefusal> {
     if !metadata.is_file() {
         return Err(LaunchRefusal::startup(format!("Error: --settings: {} is not a regular file", path.display())));
     }
-    if metadata.len() > SETTINGS_LIMIT {
+    if metadata.len() > SETTINGS_LIMIT as u64 {
         return Err(LaunchRefusal::startup(format!("Error: --settings: {} is larger than 2 MiB", path.display())));
     }
     Ok(())
