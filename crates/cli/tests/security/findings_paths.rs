@@ -332,6 +332,7 @@ fn options_that_write_are_judged_as_writes() {
             "ssh -E out.txt host uptime",
             "wget https://example.com/.envrc",
             "wget -P .git/hooks https://example.com/pre-commit",
+            "wget -xnH https://example.com/.git/hooks/pre-commit",
             "curl -O https://example.com/.envrc",
             "gzip .envrc",
             "xz -dk .git/config.xz",

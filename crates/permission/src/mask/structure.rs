@@ -80,8 +80,8 @@ pub(super) fn key_header(bytes: &[u8], ended: bool) -> KeyMatch {
 pub(super) fn follows_curl(behind: &[u8]) -> bool {
     let line = behind.rsplit(|b| *b == b'\n').next().unwrap_or_default();
     let is_name = |at: usize| at == 0 || !(line[at - 1].is_ascii_alphanumeric() || matches!(line[at - 1], b'_' | b'-'));
-    let names = line.windows(4).enumerate().filter(|(_, word)| word == b"curl").map(|(at, _)| at);
-    names.into_iter().any(|at| is_name(at) && line.get(at + 4).is_none_or(|b| *b == b' '))
+    let mut calls = line.windows(4).enumerate().filter(|(_, word)| word == b"curl");
+    calls.any(|(at, _)| is_name(at) && line.get(at + 4).is_none_or(|b| *b == b' '))
 }
 
 /// `bytes` follow an option whose value is `user:password`.

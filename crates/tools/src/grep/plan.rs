@@ -175,9 +175,10 @@ fn failure_text(error: &io::Error, query: &GrepQuery) -> String {
     if !error.to_string().contains("allocation limit") {
         return error.to_string();
     }
-    match query.multiline {
-        true => format!("it has more than {MIB} MiB, the most with `multiline`"),
-        false => format!("a line is longer than {MIB} MiB"),
+    if query.multiline {
+        format!("it has more than {MIB} MiB, the most with `multiline`")
+    } else {
+        format!("a line is longer than {MIB} MiB")
     }
 }
 

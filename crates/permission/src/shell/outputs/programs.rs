@@ -96,9 +96,7 @@ fn ssh(arguments: &[String], outputs: &mut WrittenFiles) {
             }
             continue;
         };
-        let Some((at, letter)) = letters.char_indices().find(|(_, letter)| VALUED.contains(*letter)) else { continue };
-        let inline = &letters[at + 1..];
-        let value = if inline.is_empty() { rest.next().cloned().unwrap_or_default() } else { inline.to_owned() };
+        let Some((letter, value)) = option_value(letters, VALUED, &mut rest) else { continue };
         match (letter, value.split_once(['=', ' '])) {
             ('E', _) => outputs.files.push(value),
             ('o', Some((name, file))) if name.eq_ignore_ascii_case("UserKnownHostsFile") => {
@@ -107,6 +105,17 @@ fn ssh(arguments: &[String], outputs: &mut WrittenFiles) {
             _ => {}
         }
     }
+}
+
+/// The option of a bundle that takes a value, and its value.
+fn option_value<'a>(
+    letters: &str,
+    valued: &str,
+    rest: &mut impl Iterator<Item = &'a String>,
+) -> Option<(char, String)> {
+    let (at, letter) = letters.char_indices().find(|(_, letter)| valued.contains(*letter))?;
+    let inline = &letters[at + letter.len_utf8()..];
+    Some((letter, if inline.is_empty() { rest.next().cloned()? } else { inline.to_owned() }))
 }
 
 /// The names under which a download is stored: the last part of the address, as written and decoded.
@@ -125,48 +134,78 @@ fn remote_names(address: &str) -> Vec<String> {
     names
 }
 
+/// Short options of wget with a value.
+const WGET_VALUED: &str = "OoaPeiBtTwQUADRIXl";
+
 /// `wget URL` stores under the name in the address unless `-O` names a file.
 fn wget(arguments: &[String], outputs: &mut WrittenFiles) {
-    #[rustfmt::skip]
-    const VALUED: &[&str] = &[
-        "--header", "--user-agent", "--user", "--password", "--post-data", "--timeout", "--tries", "--wait", "--referer", "--method", "--body-data",
-    ];
-    let (mut folder, mut named, mut addresses) = (String::new(), false, Vec::new());
+    let mut call = WgetCall::default();
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
         if let Some(long) = word.strip_prefix("--") {
-            let (name, inline) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-            let is = |option: &str, least: usize| name.len() >= least && option.starts_with(name);
-            if is("directory-prefix", 3) {
-                folder = inline.map(str::to_owned).or_else(|| rest.next().cloned()).unwrap_or_default();
-            } else if is("output-document", 8) {
-                named = true;
-                let _ = inline.is_none().then(|| rest.next());
-            } else if VALUED.contains(&word.as_str()) {
-                rest.next();
-            }
-            continue;
+            call.long(long, &mut rest);
+        } else if let Some(letters) = word.strip_prefix('-') {
+            call.short(letters, &mut rest);
+        } else {
+            call.addresses.push(word.clone());
         }
-        let Some(letters) = word.strip_prefix('-') else {
-            addresses.push(word);
-            continue;
-        };
-        let Some((at, letter)) = letters.char_indices().find(|(_, letter)| "OoaPeiBtTwQUADRIXl".contains(*letter))
-        else {
-            continue;
-        };
-        let inline = &letters[at + 1..];
-        let value = if inline.is_empty() { rest.next().cloned().unwrap_or_default() } else { inline.to_owned() };
-        match letter {
-            'O' => named = true,
-            'P' => folder = value,
+    }
+    if !call.is_named {
+        outputs.implied.extend(call.stored());
+    }
+}
+
+#[derive(Default)]
+struct WgetCall {
+    folder: String,
+    /// `-O` names the one file.
+    is_named: bool,
+    /// The folders of the address are made here too.
+    keeps_folders: bool,
+    addresses: Vec<String>,
+}
+
+impl WgetCall {
+    fn long<'a>(&mut self, text: &str, rest: &mut impl Iterator<Item = &'a String>) {
+        const FOLDERS: &[&str] = &["force-directories", "recursive", "mirror", "page-requisites"];
+        #[rustfmt::skip]
+        const VALUED: &[&str] = &[
+            "header", "user-agent", "user", "password", "post-data", "timeout", "tries", "wait", "referer", "method", "body-data",
+        ];
+        let (name, inline) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let is = |option: &str, least: usize| name.len() >= least && option.starts_with(name);
+        let (is_folder, is_file) = (is("directory-prefix", 3), is("output-document", 8));
+        self.is_named |= is_file;
+        self.keeps_folders |= FOLDERS.iter().any(|option| is(option, 3));
+        let takes_value = is_folder || is_file || VALUED.contains(&name);
+        let value = inline.map(str::to_owned).or_else(|| if takes_value { rest.next().cloned() } else { None });
+        if is_folder {
+            self.folder = value.unwrap_or_default();
+        }
+    }
+
+    fn short<'a>(&mut self, letters: &str, rest: &mut impl Iterator<Item = &'a String>) {
+        let mut plain = letters.chars().take_while(|letter| !WGET_VALUED.contains(*letter));
+        self.keeps_folders |= !letters.starts_with('n') && plain.any(|letter| "xrmp".contains(letter));
+        match option_value(letters, WGET_VALUED, rest) {
+            Some(('O', _)) => self.is_named = true,
+            Some(('P', value)) => self.folder = value,
             _ => {}
         }
     }
-    if !named {
-        outputs
-            .implied
-            .extend(addresses.into_iter().flat_map(|url| remote_names(url)).map(|name| below(&folder, &name)));
+
+    /// Where the downloads are stored.
+    fn stored(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        for address in &self.addresses {
+            let mut names = remote_names(address);
+            if self.keeps_folders {
+                let path = address.split_once("://").map_or(address.as_str(), |(_, path)| path);
+                names.extend(path.split_once('/').map(|(_, path)| wire::percent::decoded(path)));
+            }
+            files.extend(names.iter().map(|name| below(&self.folder, name)));
+        }
+        files
     }
 }
 
@@ -265,7 +304,9 @@ fn sqlite(arguments: &[String], outputs: &mut WrittenFiles) {
         }
     }
     scripts.extend(operands.iter().skip(1));
-    scripts.iter().for_each(|script| sqlite_script(script, outputs));
+    for script in &scripts {
+        sqlite_script(script, outputs);
+    }
     let parts = scripts.iter().flat_map(|script| script.split([';', '\n'])).map(str::trim);
     let mut parts = parts.filter(|part| !part.is_empty()).peekable();
     #[rustfmt::skip]
