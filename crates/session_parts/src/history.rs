@@ -369,7 +369,7 @@ mod tests {
         let mut compacted = history(vec![Message::user_text("go"), answer()]);
         compacted.replace_before(2, Message::user_text("summary"), "summary".to_owned());
         for (text, part) in &told[1..] {
-            compacted.push(Message::user_text(*text), *part, vec![(*text).to_owned()]);
+            compacted.push(Message::user_text(text), *part, vec![(*text).to_owned()]);
         }
         for mut history in [compacted, restored.into()] {
             assert_eq!(history.retract_prompt(), ["next"]);
