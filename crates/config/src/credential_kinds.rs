@@ -44,6 +44,11 @@ pub enum Credential {
 }
 
 impl Credential {
+    /// Whether it belongs to a subscription, which includes the long life of the prompt cache.
+    pub fn is_subscription(&self) -> bool {
+        matches!(self, Self::Login { .. } | Self::OauthToken(_))
+    }
+
     /// `apiKeySource` of `system/init`.
     pub fn api_key_source(&self) -> &'static str {
         match self {

@@ -173,7 +173,8 @@ fn overrides_have_four_states() {
         (skill.is_listed(), skill.is_user_visible())
     };
     assert_eq!(["a", "b", "c", "d"].map(state), [(true, true), (true, true), (false, true), (false, false)]);
-    let listed = list(skills.all.iter().filter(|s| s.is_listed()), ListingBudget { all: 1000, each: 100 }, |_| 0);
+    let listed =
+        list(skills.all.iter().filter(|s| s.is_listed()), ListingBudget { all: 1000, each: 100, whole: None }, |_| 0);
     assert_eq!(listed.lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>(), ["- a: Says something.", "- b"]);
 }
 
@@ -190,12 +191,17 @@ fn the_least_used_lose_their_descriptions_first() {
     let skills = home.load();
     let all = || skills.all.iter();
     let uses = |name: &str| u64::from(name != "b");
-    let listed = list(all(), ListingBudget { all: 100, each: 1536 }, uses);
+    let listed = list(all(), ListingBudget { all: 100, each: 1536, whole: None }, uses);
     assert_eq!(listed.cut, ["b"]);
     assert_eq!(listed.lines[1].1, "- b");
-    assert_eq!(list(all(), ListingBudget { all: 40, each: 1536 }, uses).cut, ["b", "a", "c"]);
-    assert_eq!(list(all(), ListingBudget { all: 40, each: 10 }, uses).cut, [""; 0]);
-    assert_eq!(list(all(), ListingBudget { all: 40, each: 10 }, uses).lines[0].1, format!("- a: {}…", "a".repeat(10)));
+    assert_eq!(list(all(), ListingBudget { all: 40, each: 1536, whole: None }, uses).cut, ["b", "a", "c"]);
+    // [MX-40] The names count too: three of one letter take 18 bytes.
+    assert_eq!(list(all(), ListingBudget { all: 1000, each: 1536, whole: Some(58) }, uses).cut, ["b", "a", "c"]);
+    assert_eq!(list(all(), ListingBudget { all: 40, each: 10, whole: None }, uses).cut, [""; 0]);
+    assert_eq!(
+        list(all(), ListingBudget { all: 40, each: 10, whole: None }, uses).lines[0].1,
+        format!("- a: {}…", "a".repeat(10))
+    );
 }
 
 fn rendered(body: &str, arguments: &str, names: &[&str]) -> String {

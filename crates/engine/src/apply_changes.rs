@@ -182,12 +182,15 @@ impl LiveSession {
         if !self.control.accepts_requests() {
             return;
         }
+        let has_listing = self.io.has_skill_tool();
         let mut usage = ContextUsage {
-            skills: self.io.knowledge.skills.listing_tokens(),
+            skills: if has_listing { self.io.knowledge.skills.listing_tokens() } else { Vec::new() },
             agents: self.io.tooling.spawner.agents.listing_tokens(),
             ..self.context.usage()
         };
-        usage.messages += self.io.knowledge.skills.unsent_tokens();
+        if has_listing {
+            usage.messages += self.io.knowledge.skills.unsent_tokens();
+        }
         usage.take_server_tools(self.io.server_tools());
         let view = &mut self.control.view;
         view.usage = usage;

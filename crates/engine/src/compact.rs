@@ -2,9 +2,12 @@
 //! file; the newest messages and the user's latest prompt are kept unchanged. A compaction that fails or is
 //! interrupted leaves the conversation unchanged.
 
+mod answers;
+mod failing_check;
 mod reattach;
 
 use crate::session::{LiveSession, SessionIo};
+use answers::{SummaryAnswers, SummaryProgress};
 use model::{Message, ModelError, ResponseProgress, RetryPolicy, RetryVerdict, catalog};
 use serde_json::{Value, json};
 use session_parts::compaction_policy::CompactionTrigger;
@@ -18,7 +21,6 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
-use wire::block::BlockHead;
 use wire::sdk::{CompactResult, SdkMessage, SystemBody, UserMessage};
 
 /// How often a summary request that does not fit is made smaller.
@@ -59,7 +61,8 @@ pub(crate) async fn run(
         }
     };
     let kept = KeptTail::choose(trigger, context);
-    let message = summary_message(&summary, io);
+    let told = summary.clone() + &failing_check::quoted(&context.history().turns()[..kept.start]);
+    let message = summary_message(&told, io);
     replace(&message, &kept, CompactionFacts { trigger, pre_tokens, took: started.elapsed() }, context, io).await?;
     Ok(CompactionOutcome::Done(summary))
 }
@@ -96,13 +99,15 @@ async fn summarise(
     let mut drop = if *trigger == CompactionTrigger::Overflow { context.oldest_share(FIRST_SHARE) } else { 0 };
     let mut policy = RetryPolicy::from_env(&io.env);
     let mut shrinks = 0;
+    let mut answers = SummaryAnswers::default();
     loop {
         let client = tokio::select! {
             biased;
             () = token.cancelled() => return Err(CompactionError::Interrupted),
             client = io.connect() => client?,
         };
-        let request = context.summary_request(&instruction, drop)?;
+        let mut request = context.summary_request(&instruction, drop)?;
+        request.messages.extend(answers.exchange.iter().cloned());
         let sent_at = Instant::now();
         let answered = tokio::select! {
             biased;
@@ -113,9 +118,13 @@ async fn summarise(
         let error = match answered {
             Ok(done) => {
                 let asked = context.model().to_owned();
-                let model = if done.assembly.model.is_empty() { asked.clone() } else { done.assembly.model };
+                let model = if done.assembly.model.is_empty() { asked.clone() } else { done.assembly.model.clone() };
                 io.output.ledger.record_side(&catalog::counted_as(&asked, &model), &done.assembly.usage);
-                return text_of(done.blocks.iter().map(|b| &*b.block)).ok_or(CompactionError::Empty);
+                match answers.take(&model, &done) {
+                    SummaryProgress::Whole(text) => return Ok(text),
+                    SummaryProgress::Empty => return Err(CompactionError::Empty),
+                    SummaryProgress::Unfinished => continue,
+                }
             }
             Err(error) => error,
         };
@@ -163,17 +172,6 @@ async fn wait(delay: Duration, token: &CancellationToken) -> Result<(), Compacti
         () = tokio::time::sleep(delay) => Ok(()),
         () = token.cancelled() => Err(CompactionError::Interrupted),
     }
-}
-
-fn text_of<'a>(blocks: impl Iterator<Item = &'a serde_json::value::RawValue>) -> Option<String> {
-    let texts: Vec<String> = blocks
-        .filter_map(|block| match BlockHead::read(block)? {
-            BlockHead::Text(text) => Some(text.into_owned()),
-            _ => None,
-        })
-        .collect();
-    let text = texts.join("\n").trim().to_owned();
-    (!text.is_empty()).then_some(text)
 }
 
 /// The newest messages, which stay unchanged.

@@ -79,6 +79,8 @@ pub struct ModelFacts {
     pub read_before_edit: bool,
     /// The model works better without the todo tools.
     pub hides_todo_tools: bool,
+    /// A prefix of fewer tokens is not cached.
+    pub cache_floor: u64,
 }
 
 /// `price` applies to prompts of more than `above` tokens.
@@ -90,6 +92,8 @@ pub struct PriceTier {
 
 pub const DEFAULT_MAX_OUTPUT: u64 = 32_000;
 pub const DEFAULT_WINDOW: u64 = 200_000;
+/// The least floor of any model, so that no mark is lost because a model is not known.
+pub const DEFAULT_CACHE_FLOOR: u64 = 1_024;
 pub const LONG_WINDOW: u64 = 1_000_000;
 
 impl ModelFacts {
@@ -264,6 +268,7 @@ fn unknown(id: &str, canonical: &str) -> ModelFacts {
         fast_price: None,
         read_before_edit: false,
         hides_todo_tools: false,
+        cache_floor: DEFAULT_CACHE_FLOOR,
     }
 }
 

@@ -29,5 +29,5 @@ pub use error::{Capability, ErrorKind, ModelError};
 pub use event::{BlockDelta, EventKind, ModelEvent};
 pub use fragment::{Fragment, FragmentHead, Message, Role};
 pub use repair::{KeepThinking, RepairLimits, RepairNeeds, RepairedHistory, repair};
-pub use request::{CacheMarks, CacheTtl, ModelRequest, RequestIdentity, ThinkingParameter};
+pub use request::{CacheLife, CacheMarks, CacheTtl, ModelRequest, RequestIdentity, ThinkingParameter};
 pub use retry::{ResponseProgress, RetryPolicy, RetryVerdict};

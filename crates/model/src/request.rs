@@ -8,7 +8,7 @@ mod body;
 mod marks;
 mod thinking;
 
-pub use marks::{BlockPosition, CacheMarks, CachePlan, CacheTtl};
+pub use marks::{BlockPosition, CacheLife, CacheMarks, CachePlan, CacheTtl, PrefixTokens};
 pub use thinking::{ThinkingChoice, ThinkingParameter};
 
 use crate::betas::{self, BetaFeature, ExperimentalBetas};
@@ -42,6 +42,8 @@ pub struct ModelRequest {
     pub tool_choice: Option<Fragment>,
     pub tools: Arc<[Fragment]>,
     pub system: Arc<[Fragment]>,
+    /// How many of the first system blocks are the same in every directory: the last of them carries the cache marker.
+    pub static_blocks: usize,
     /// The repaired history.
     pub messages: Vec<Message>,
     /// `None` disables caching.
@@ -110,6 +112,7 @@ impl ModelRequest {
             tool_choice: None,
             tools: Arc::default(),
             system: Arc::default(),
+            static_blocks: usize::MAX,
             messages: Vec::new(),
             cache: None,
             betas: Vec::new(),
@@ -158,7 +161,7 @@ impl ModelRequest {
             (BetaFeature::InterleavedThinking, thinks && self.interleaved),
             (BetaFeature::LongContext, crate::catalog::has_long_suffix(&self.model)),
             (BetaFeature::ContextManagement, self.context_management.is_some()),
-            (BetaFeature::CacheTtl, self.cache.as_ref().is_some_and(|c| c.ttl == CacheTtl::Hour)),
+            (BetaFeature::CacheTtl, self.cache.as_ref().is_some_and(|c| c.life.fixed == CacheTtl::Hour)),
             (BetaFeature::StructuredOutput, self.format.is_some()),
             (BetaFeature::Fast, self.fast),
             (BetaFeature::TaskBudget, self.task_budget.is_some()),
@@ -175,7 +178,7 @@ impl ModelRequest {
             Capability::ContextManagement => self.context_management = None,
             Capability::CacheTtl => {
                 if let Some(cache) = &mut self.cache {
-                    cache.ttl = CacheTtl::FiveMinutes;
+                    cache.shorten();
                 }
             }
             Capability::StructuredOutput => self.format = None,

@@ -94,7 +94,7 @@ fn requests_grow_by_appending() {
         let repaired = repair(&history, &RepairNeeds::new("claude-opus-5"));
         assert!(repaired.notes.is_empty(), "{:?}", repaired.notes);
         let mut r = request(repaired.messages);
-        r.cache = Some(marks.plan(&r.messages, CacheTtl::FiveMinutes));
+        r.cache = Some(marks.plan(&r.messages, CacheLife::default()));
         let body = text(&r);
         assert!(serde_json::from_str::<&RawValue>(&body).is_ok());
         assert!((2..=4).contains(&count_marks(&body)));
@@ -119,7 +119,7 @@ fn a_large_step_keeps_the_marker_before_it() {
     let mut history = vec![Message::user(vec![Fragment::text("context"), Fragment::text("begin")])];
     let mut plan = |history: &[Message]| {
         let mut r = request(history.to_vec());
-        r.cache = Some(marks.plan(history, CacheTtl::FiveMinutes));
+        r.cache = Some(marks.plan(history, CacheLife::default()));
         (r.cache.clone().unwrap().marks, text(&r))
     };
     let (first, one) = plan(&history);
@@ -151,7 +151,7 @@ fn the_moving_marker_avoids_thinking() {
             vec![Fragment::text("a"), raw(r#"{"type":"thinking","thinking":"x","signature":"s"}"#)],
         ),
     ];
-    let plan = CacheMarks::default().plan(&paused, CacheTtl::FiveMinutes);
+    let plan = CacheMarks::default().plan(&paused, CacheLife::default());
     assert_eq!(plan.marks, [BlockPosition { message: 1, block: 0 }]);
 }
 
@@ -171,6 +171,48 @@ fn cache_lifetime_by_environment() {
     assert_eq!(ttl(&[("DISABLE_PROMPT_CACHING", "1")], true), None);
     assert_eq!(ttl(&[("DISABLE_PROMPT_CACHING_OPUS", "1")], true), None);
     assert_eq!(ttl(&[("DISABLE_PROMPT_CACHING_HAIKU", "1")], true), Some(CacheTtl::Hour));
+}
+
+const HOUR: CacheLife = CacheLife { fixed: CacheTtl::Hour, moving: CacheTtl::Hour };
+
+/// [MX-39] An included hour is for what never changes; whoever asks for it gets it for everything.
+#[test]
+fn the_long_life_is_for_what_never_changes() {
+    let life = |vars: &[(&str, &str)], included| {
+        CacheLife::from_env(&Env::default().with(vars.iter().copied()), "claude-opus-5", included)
+    };
+    let mixed = CacheLife { fixed: CacheTtl::Hour, moving: CacheTtl::FiveMinutes };
+    assert_eq!((life(&[], true), life(&[], false)), (Some(mixed), Some(CacheLife::default())));
+    assert_eq!(life(&[("ENABLE_PROMPT_CACHING_1H", "1")], false), Some(HOUR));
+    let mut marks = CacheMarks::default();
+    marks.context = Some(BlockPosition { message: 0, block: 0 });
+    let mut r = request(vec![Message::user(vec![Fragment::text("context"), Fragment::text("begin")])]);
+    r.cache = Some(marks.plan(&r.messages, mixed));
+    r.static_blocks = 1;
+    let body = value(&r);
+    let long = serde_json::json!({"type": "ephemeral", "ttl": "1h"});
+    assert_eq!(body["system"][0]["cache_control"], long);
+    assert!(body["system"][1]["cache_control"].is_null(), "{body}");
+    assert_eq!(body["messages"][0]["content"][0]["cache_control"], long);
+    assert_eq!(body["messages"][0]["content"][1]["cache_control"], serde_json::json!({"type": "ephemeral"}));
+}
+
+/// [MX-39] What is shorter than the model's floor gets no marker; the first block that reaches it may have one.
+#[test]
+fn nothing_below_the_floor_is_marked() {
+    let block = |tokens: usize| Fragment::text(&"x".repeat(tokens * 13 / 4));
+    let history = [Message::user(vec![block(500), block(500), block(500)])];
+    let plan = |context, fixed, whole, floor| {
+        let mut marks = CacheMarks::default();
+        marks.context = Some(BlockPosition { message: 0, block: context });
+        let plan = marks.plan(&history, CacheLife::default());
+        let plan = plan.above_floor(&history, PrefixTokens { fixed, whole }, floor);
+        (plan.skips_prefix, plan.marks.iter().map(|mark| mark.block).collect::<Vec<_>>())
+    };
+    assert_eq!(plan(0, 2_000, 2_100, 1_024), (false, vec![0, 2]));
+    assert_eq!(plan(0, 100, 200, 1_024), (true, vec![2]));
+    assert_eq!(plan(1, 100, 200, 1_024), (true, vec![1, 2]));
+    assert_eq!(plan(1, 100, 200, 4_096), (true, vec![]));
 }
 
 // [TST-115] blocks are sent back byte for byte.
@@ -193,7 +235,7 @@ fn betas_and_their_fields_come_and_go_together() {
     r.format = Some(raw(r#"{"type":"json_schema","schema":{}}"#));
     r.task_budget = Some(1);
     r.context_management = Some(raw(r#"{"edits":[]}"#));
-    r.cache = Some(CacheMarks::default().plan(&r.messages, CacheTtl::Hour));
+    r.cache = Some(CacheMarks::default().plan(&r.messages, HOUR));
     r.fast = true;
     r.betas = vec!["mine-2026-01-01".into(), "effort-2025-11-24".into()];
     let on = value(&r);
@@ -306,7 +348,7 @@ fn content_in_both_forms() {
 #[test]
 fn count_body_has_no_marks_and_no_output_limit() {
     let mut r = request(vec![Message::user_text("x")]);
-    r.cache = Some(CacheMarks::default().plan(&r.messages, CacheTtl::FiveMinutes));
+    r.cache = Some(CacheMarks::default().plan(&r.messages, CacheLife::default()));
     let mut body = String::from_utf8(r.count_body().concat()).unwrap();
     let parsed: Value = serde_json::from_str(&body).unwrap();
     assert!(parsed.get("max_tokens").is_none() && parsed.get("stream").is_none());

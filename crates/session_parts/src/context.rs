@@ -13,10 +13,10 @@ use crate::messages::Attachment;
 use crate::project_facts::ToldFacts;
 use crate::prompts::{self, InstructionText};
 use model::repair::{KeepThinking, RepairLimits as BodyLimits, RepairNeeds};
-use model::request::ThinkingChoice;
+use model::request::{PrefixTokens, ThinkingChoice};
 use model::{
-    CacheMarks, CacheTtl, Capability, EffortLevel, Fragment, Message, ModelCatalog, ModelFacts, ModelRequest,
-    RequestIdentity, Role, ThinkingParameter,
+    CacheLife, CacheMarks, CacheTtl, Capability, EffortLevel, Fragment, Message, ModelCatalog, ModelFacts,
+    ModelRequest, RequestIdentity, Role, ThinkingParameter,
 };
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -69,6 +69,8 @@ pub struct RequestSettings {
     pub betas: Vec<String>,
     pub identity: Arc<RequestIdentity>,
     pub user_id: Option<String>,
+    /// The account includes the long life of the prompt cache.
+    pub included_hour: bool,
 }
 
 /// What the session sends beside the conversation, and when it was last sent.
@@ -277,9 +279,22 @@ impl ModelContext {
         self.settings.effort = level;
     }
 
-    /// How long the provider caches a prompt; `None` when caching is off.
+    /// How long the provider caches the conversation; `None` when caching is off.
     pub fn cache_ttl(&self) -> Option<CacheTtl> {
-        CacheTtl::from_env(&self.settings.env, self.models.current(), false)
+        self.cache_life().map(|life| life.moving)
+    }
+
+    fn cache_life(&self) -> Option<CacheLife> {
+        CacheLife::from_env(&self.settings.env, self.models.current(), self.settings.included_hour)
+    }
+
+    /// The tokens before the conversation, and how many system blocks are the same in every directory: those before
+    /// the one about this machine.
+    fn prefix(&self) -> (PrefixTokens, usize) {
+        let tokens = |parts: &[Fragment]| model::estimate::text(parts.iter().map(Fragment::len).sum());
+        let static_blocks = self.system.iter().position(prompts::is_environment).unwrap_or(self.system.len());
+        let (tools, shared) = (tokens(&self.tools), tokens(&self.system[..static_blocks]));
+        (PrefixTokens { fixed: tools + shared, whole: tools + tokens(&self.system) }, static_blocks)
     }
 
     /// How long the provider caches a prompt for that model, and the cost in USD of writing `tokens` to the cache;
@@ -629,8 +644,11 @@ impl ModelContext {
         if let Some(bytes) = repaired.oversize {
             return Err(ConversationTooLarge { bytes });
         }
-        let cache =
-            CacheTtl::from_env(env, self.models.current(), false).map(|ttl| marks.plan(&repaired.messages, ttl));
+        let (prefix, static_blocks) = self.prefix();
+        marks.context = self.history.context_end();
+        let cache = self.cache_life().map(|life| {
+            marks.plan(&repaired.messages, life).above_floor(&repaired.messages, prefix, facts.cache_floor)
+        });
         let thinking = ThinkingParameter::for_model(&facts, self.settings.thinking, max_tokens, env)
             .map(|t| t.with_display(self.settings.thinking_display.as_deref()));
         let mut request = ModelRequest {
@@ -641,6 +659,7 @@ impl ModelContext {
             user_id: self.settings.user_id.clone(),
             tools: Arc::clone(&self.tools),
             system: Arc::clone(&self.system),
+            static_blocks,
             messages: repaired.messages,
             cache,
             betas: self.betas(),

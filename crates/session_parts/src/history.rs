@@ -3,6 +3,7 @@
 //! Live and restored conversations are built by the same functions, so a resumed request has the same bytes. The
 //! token count is updated incrementally.
 
+use model::request::BlockPosition;
 use model::{Fragment, Message, Role, estimate};
 use wire::block::{BlockHead, MessageContent, tool_result};
 
@@ -79,6 +80,14 @@ impl History {
 
     pub fn turns(&self) -> &[Message] {
         &self.turns
+    }
+
+    /// The last block of the context that stands before the first prompt; `None` when there is none. The turns at the
+    /// start are one message when they are sent.
+    pub fn context_end(&self) -> Option<BlockPosition> {
+        let beside = self.origins.iter().take_while(|origin| origin.part == HistoryPart::Beside).count();
+        let blocks: usize = self.turns[..beside].iter().map(|turn| turn.blocks.len()).sum();
+        blocks.checked_sub(1).map(|block| BlockPosition { message: 0, block })
     }
 
     pub fn is_empty(&self) -> bool {

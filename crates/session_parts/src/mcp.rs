@@ -15,6 +15,7 @@ pub mod mention;
 pub mod outcome;
 mod owner;
 mod prompt_tool;
+mod refusal;
 pub mod resources;
 mod restore;
 mod search;
@@ -78,6 +79,8 @@ pub struct SessionServers {
     host_declared: Mutex<BTreeSet<String>>,
     /// Tools that a resumed conversation needs.
     required_tools: Mutex<BTreeSet<String>>,
+    /// Threads and the tools whose schema they were shown with a refusal.
+    shown_schemas: Mutex<BTreeSet<(Option<String>, String)>>,
 }
 
 /// The parameters of `SessionServers::new`.
@@ -117,7 +120,13 @@ impl SessionServers {
             unstarted: Mutex::new(parts.declared),
             host_declared: Mutex::default(),
             required_tools: Mutex::default(),
+            shown_schemas: Mutex::default(),
         }
+    }
+
+    /// Whether the thread of this agent (`None`: the main one) is refused an input of the tool for the first time.
+    fn is_first_refusal(&self, agent: Option<&str>, tool: &str) -> bool {
+        self.shown_schemas.lock().insert((agent.map(str::to_owned), tool.to_owned()))
     }
 
     /// Makes the next request wait once for the servers of these tools.

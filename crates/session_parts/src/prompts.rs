@@ -15,6 +15,12 @@ pub const CONTINUE: &str =
 pub const DEMAND_OUTPUT: &str =
     "The task is not finished: call the StructuredOutput tool now, with your answer in the required shape.";
 
+/// The result of a call that the model made instead of writing the summary.
+pub const TEXT_ONLY: &str = "Text only: nothing was run, and no tool can be used now.";
+
+/// Follows those results.
+pub const HAND_OVER_NOW: &str = "Write the hand-over of this conversation now, as text.";
+
 /// Asks for the summary that replaces the conversation.
 pub const COMPACT: &str = include_str!("prompts/compact.md");
 
@@ -104,6 +110,11 @@ impl PersonAttendance {
             Self::Absent => "not present; nobody can answer questions or grant permissions",
         }
     }
+}
+
+/// Whether the block was made by [`environment`].
+pub fn is_environment(block: &model::Fragment) -> bool {
+    block.get().contains(r##":"# Environment\n"##)
 }
 
 pub fn environment(e: &PromptEnvironment<'_>) -> String {

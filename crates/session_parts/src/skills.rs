@@ -411,12 +411,15 @@ fn removed_names<'a>(known: &'a BTreeMap<String, String>, listing: &SkillListing
     known.keys().map(String::as_str).filter(|name| !now.contains(name)).collect()
 }
 
-/// How many characters descriptions may take.
+/// How many characters the listing may take.
 pub fn budget(env: &Env, settings: &Settings, window: u64) -> ListingBudget {
     let fraction = settings.skill_listing_budget_fraction.unwrap_or(0.01);
     let share = if window == 0 { ListingBudget::FALLBACK } else { ListingBudget::of_window(window, fraction) };
+    let chosen = env.number("SLASH_COMMAND_TOOL_CHAR_BUDGET");
+    let is_chosen = chosen.is_some() || settings.skill_listing_budget_fraction.is_some();
     ListingBudget {
-        all: env.number("SLASH_COMMAND_TOOL_CHAR_BUDGET").unwrap_or(share),
+        all: chosen.unwrap_or(share),
+        whole: (!is_chosen).then(|| share.min(ListingBudget::FALLBACK)),
         each: settings.skill_listing_max_desc_chars.map_or(ListingBudget::EACH, |chars| chars as usize),
     }
 }

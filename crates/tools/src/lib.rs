@@ -11,6 +11,7 @@ pub mod facts;
 mod file_change;
 mod file_work;
 pub mod foreground;
+pub mod foreign_text;
 pub mod glob;
 pub mod grep;
 pub mod input;

@@ -45,7 +45,7 @@ const TOOL_ALIASES: [(&str, &[&str]); 8] = [
 ];
 
 /// Fields of other tool sets: the tool, its required field, and the names taken for it.
-const FIELD_ALIASES: [(&str, &str, &[&str]); 14] = [
+const FIELD_ALIASES: [(&str, &str, &[&str]); 16] = [
     ("Read", "file_path", FILE_PATH),
     ("Write", "file_path", FILE_PATH),
     ("Edit", "file_path", FILE_PATH),
@@ -60,6 +60,8 @@ const FIELD_ALIASES: [(&str, &str, &[&str]); 14] = [
     ("Glob", "pattern", &["glob", "glob_pattern", "query"]),
     ("WebFetch", "url", &["uri", "link", "address"]),
     ("WebSearch", "query", &["q", "search", "search_query"]),
+    ("TaskStop", "task_id", &["shell_id", "id"]),
+    ("TaskOutput", "task_id", &["bash_id", "id"]),
 ];
 const FILE_PATH: &[&str] =
     &["path", "filename", "file", "filepath", "file_name", "filePath", "absolute_path", "target_file"];
@@ -95,14 +97,18 @@ pub fn normalise(name: &str, input: &RawValue, registry: &ToolRegistry) -> Norma
         said.push(format!("{name} was taken for {tool}"));
     }
     let Some(known) = registry.find(&tool) else { return form };
-    if tool.starts_with("mcp__") {
-        return form;
-    }
     let Ok(mut fields) = serde_json::from_str::<Map<String, Value>>(input.get()) else {
         form.name = meant;
         return form;
     };
     let mut schema = InputSchema::of(known.spec());
+    if tool.starts_with("mcp__") {
+        // The server says what it does with other fields.
+        if convert_values(&schema, &mut fields) | convert_scalars(&schema, &mut fields) {
+            form.input = wire::raw::to_raw(&fields).ok();
+        }
+        return form;
+    }
     if tool == "Edit"
         && fields.contains_key("edits")
         && !fields.contains_key("old_string")
@@ -112,7 +118,7 @@ pub fn normalise(name: &str, input: &RawValue, registry: &ToolRegistry) -> Norma
         schema = registry.find(&tool).map_or_else(InputSchema::default, |tool| InputSchema::of(tool.spec()));
         said.push("a list of edits is MultiEdit".to_owned());
     }
-    let renamed = rename_fields(&tool, &schema, &mut fields);
+    let renamed = rename_fields(wire::names::canonical(&tool), &schema, &mut fields);
     let converted = convert_values(&schema, &mut fields);
     said.extend(renamed.iter().map(|(from, to)| format!("`{from}` was taken for `{to}`")));
     said.extend(schema.ignored(&tool, &fields));
@@ -202,6 +208,40 @@ fn convert_values(schema: &InputSchema, fields: &mut Map<String, Value>) -> bool
         }
     }
     any
+}
+
+/// Reads numbers and truth values that were sent as text, and writes numbers as text where text belongs. Tools of ours
+/// take both. Returns whether anything was changed.
+fn convert_scalars(schema: &InputSchema, fields: &mut Map<String, Value>) -> bool {
+    let mut any = false;
+    for (field, value) in fields.iter_mut() {
+        let converted = match value {
+            Value::String(text) if schema.has_type(field, "integer") => {
+                parsed(text.trim(), |read| read.is_i64() || read.is_u64())
+            }
+            Value::String(text) if schema.has_type(field, "number") => parsed(text.trim(), Value::is_number),
+            Value::String(text) if schema.has_type(field, "boolean") => {
+                parsed(&text.trim().to_ascii_lowercase(), Value::is_boolean)
+            }
+            Value::Number(number) if schema.has_type(field, "string") => Some(number.to_string().into()),
+            Value::Number(number) if schema.has_type(field, "integer") && !number.is_i64() && !number.is_u64() => {
+                whole(number)
+            }
+            _ => None,
+        };
+        if let Some(converted) = converted {
+            *value = converted;
+            any = true;
+        }
+    }
+    any
+}
+
+/// `3.0` as `3`; `None` when that would change the value.
+fn whole(number: &serde_json::Number) -> Option<Value> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let value = number.as_f64().filter(|value| value.fract() == 0.0 && value.abs() < EXACT)?;
+    Some((value as i64).into())
 }
 
 fn parsed(text: &str, fits: impl Fn(&Value) -> bool) -> Option<Value> {

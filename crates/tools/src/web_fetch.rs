@@ -13,6 +13,7 @@ use crate::contract::{
     Workspace,
 };
 use crate::facts::{AgentUse, CallBounds, OutputBound, TimeBound, ToolClass, ToolFacts};
+use crate::foreign_text::defused;
 use crate::input::ToolInput;
 use crate::web_cache::{self, FetchedPage, PageBody};
 use fetch::{FetchResult, PageFetch, reason};
@@ -115,7 +116,7 @@ impl WebFetchCall {
             url: self.url.as_str(),
         };
         let structured = wire::raw::to_raw(&output).ok();
-        Ok(ToolOutcome::text(result, structured))
+        Ok(ToolOutcome::text(defused(result), structured))
     }
 
     /// The page, from the cache or the network.

@@ -6,6 +6,7 @@ use crate::contract::{
     ToolSpec, Workspace,
 };
 use crate::facts::{AgentUse, CallBounds, OutputBound, TimeBound, ToolClass, ToolFacts};
+use crate::foreign_text::defused;
 use crate::input::ToolInput;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -172,7 +173,7 @@ impl WebSearchCall {
             results,
             duration_seconds: started.elapsed().as_secs_f64(),
         };
-        ToolOutcome::text(text, wire::raw::to_raw(&output).ok())
+        ToolOutcome::text(defused(text), wire::raw::to_raw(&output).ok())
     }
 }
 

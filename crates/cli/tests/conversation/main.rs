@@ -15,6 +15,7 @@ mod findings_models;
 mod input;
 mod messages;
 mod model_experience;
+mod mx_agents;
 mod mx_file_tools;
 mod mx_session;
 mod notes;

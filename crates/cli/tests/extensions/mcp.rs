@@ -24,12 +24,12 @@ fn call(tool: &str, input: Value, more: &[&str]) -> (Value, Vec<Value>) {
 fn a_server_is_connected_before_the_first_request_and_its_tools_are_called() {
     let (model, sandbox) =
         scene([ScriptedReply::tool("mcp__fix__add", json!({"a": 2, "b": 40})), ScriptedReply::text("done")]);
-    let lines = stream(&sandbox, "go", &["--mcp-config", &config(&["many=50"]), "--allowedTools", "mcp__fix__*"]);
+    let lines = stream(&sandbox, "go", &["--mcp-config", &config(&["many=20"]), "--allowedTools", "mcp__fix__*"]);
     let init = of_kind(&lines, "system/init")[0];
     assert_eq!(init["mcp_servers"], json!([{"name": "fix", "status": "connected", "source": "dynamic"}]));
     let names = model.request(0).tool_names();
     assert!(
-        names.contains(&"mcp__fix__add".to_owned()) && names.contains(&"mcp__fix__extra_49".to_owned()),
+        names.contains(&"mcp__fix__add".to_owned()) && names.contains(&"mcp__fix__extra_19".to_owned()),
         "{names:?}"
     );
     assert!(init["tools"].as_array().unwrap().contains(&json!("mcp__fix__echo")));

@@ -123,7 +123,7 @@ const VARIABLES: &[(&str, VariableKind, &str)] = &[
     ("MCP_TIMEOUT", POSITIVE, "30000"),
     ("MCP_TOOL_TIMEOUT", POSITIVE, "100000000"),
     ("SLASH_COMMAND_TOOL_CHAR_BUDGET", ANY, "a share of the window"),
-    ("TASK_MAX_OUTPUT_LENGTH", ANY, "32000"),
+    ("TASK_MAX_OUTPUT_LENGTH", ANY, "12000"),
 ];
 
 /// The longest value that is repeated, in characters.

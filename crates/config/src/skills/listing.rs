@@ -9,18 +9,28 @@ use std::borrow::Cow;
 pub struct ListingBudget {
     /// For all descriptions together.
     pub all: usize,
+    /// For the whole listing, with its names; `None` when the user chose how much descriptions may take.
+    pub whole: Option<usize>,
     /// For each description.
     pub each: usize,
 }
 
 impl ListingBudget {
-    /// Used when the size of the context window is unknown.
+    /// Used when the size of the context window is unknown, and the most that is used in any window.
     pub const FALLBACK: usize = 8_000;
+    /// What a line of the listing takes besides name and description.
+    const LINE: usize = "- : \n".len();
     pub const EACH: usize = 1_536;
 
     /// A fraction of a window of `tokens`, at four characters per token.
     pub fn of_window(tokens: u64, fraction: f64) -> usize {
         (tokens as f64 * 4.0 * fraction) as usize
+    }
+
+    /// What descriptions may take beside the names of these skills.
+    fn beside(self, skills: &[&Skill]) -> usize {
+        let names = || skills.iter().map(|skill| skill.name.len() + Self::LINE).sum();
+        self.whole.map_or(self.all, |whole| self.all.min(whole.saturating_sub(names())))
     }
 }
 
@@ -43,8 +53,9 @@ pub fn list<'a>(
     let mut texts: Vec<Option<Cow<'_, str>>> = skills.iter().map(|skill| text(skill, budget.each)).collect();
     let lengths: Vec<usize> = texts.iter().map(|text| text.as_ref().map_or(0, |text| text.chars().count())).collect();
     let mut size: usize = lengths.iter().sum();
+    let most = budget.beside(&skills);
     let mut cut = Vec::new();
-    if size > budget.all {
+    if size > most {
         let mut order: Vec<(u64, usize, usize)> = texts
             .iter()
             .enumerate()
@@ -54,7 +65,7 @@ pub fn list<'a>(
         // Of equally used ones the longest is removed first, so that more of the others stay.
         order.sort_by_key(|(used, length, at)| (*used, std::cmp::Reverse(*length), *at));
         for (_, length, at) in order {
-            if size <= budget.all {
+            if size <= most {
                 break;
             }
             size -= length;

@@ -5,16 +5,23 @@ use super::run::AgentResult;
 use crate::agents::recover::neutralise;
 use crate::decide::EndReason;
 use crate::turn_state::TurnEnd;
+use model::Message;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::Path;
 use sys::Env;
 use tools::ToolOutcome;
 use tools::tasks::TaskStatus;
-use wire::block::{ContentBlock, MessageContent};
+use wire::block::{BlockHead, ContentBlock, MessageContent};
 
-const REPORT_LIMIT: usize = 32_000;
+/// A report with more characters goes to a file, and the model gets its first [`SHOWN_CHARS`].
+const REPORT_LIMIT: usize = 12_000;
+const SHOWN_CHARS: usize = 6_000;
+/// The most that `TASK_MAX_OUTPUT_LENGTH` can ask for.
 const MAX_REPORT_LIMIT: usize = 160_000;
+/// How many of the last calls of an agent without words are named, and how much of each.
+const NAMED_CALLS: usize = 3;
+const CALL_CHARS: usize = 120;
 
 /// Status and report derived from how an agent ended.
 pub(super) struct AgentVerdict {
@@ -22,14 +29,17 @@ pub(super) struct AgentVerdict {
     pub(super) report: String,
     /// There is nothing to report except the failure.
     pub(super) is_error: bool,
+    /// It ended well and said nothing.
+    pub(super) is_empty: bool,
 }
 
 pub(super) fn judge(ended: &TurnEnd, max_turns: Option<u32>) -> AgentVerdict {
     let text = ended.text.trim();
-    let good = |report: String| AgentVerdict { status: TaskStatus::Completed, report, is_error: false };
+    let good =
+        |report: String| AgentVerdict { status: TaskStatus::Completed, report, is_error: false, is_empty: false };
     match ended.reason {
         Some(EndReason::Completed | EndReason::StopHookPrevented) if text.is_empty() => {
-            good("(The agent ended without a report.)".into())
+            AgentVerdict { is_empty: true, ..good(without_words(&[])) }
         }
         Some(EndReason::Completed | EndReason::StructuredRetries | EndReason::StopHookPrevented) => {
             good(neutralise(text))
@@ -51,6 +61,7 @@ pub(super) fn judge(ended: &TurnEnd, max_turns: Option<u32>) -> AgentVerdict {
             status: TaskStatus::Killed,
             report: with_note(text, "The agent was stopped before it was done."),
             is_error: true,
+            is_empty: false,
         },
         Some(EndReason::RepeatedCalls) => {
             good(with_note(text, "The agent only repeated the same calls and was stopped before it was done."))
@@ -72,22 +83,51 @@ fn failed(text: &str, error: &str) -> AgentVerdict {
     let why = format!("Agent terminated early due to an API error: {error}");
     let report =
         if text.is_empty() { why } else { with_note(text, &format!("{why} What it said so far stands above.")) };
-    AgentVerdict { status: TaskStatus::Failed, report, is_error: text.is_empty() }
+    AgentVerdict { status: TaskStatus::Failed, report, is_error: text.is_empty(), is_empty: false }
+}
+
+/// The report of an agent that said nothing at its end: what it did last.
+pub(super) fn without_words(conversation: &[Message]) -> String {
+    let blocks = conversation.iter().rev().flat_map(|message| message.blocks.iter().rev());
+    let calls = blocks.filter_map(|block| match BlockHead::read(block.raw())? {
+        BlockHead::ToolUse { name, input, .. } => Some(format!("{name} {}", shortened(input.get()))),
+        _ => None,
+    });
+    let mut calls: Vec<String> = calls.take(NAMED_CALLS).collect();
+    if calls.is_empty() {
+        return "(The agent ended without a report.)".to_owned();
+    }
+    calls.reverse();
+    neutralise(&format!("(The agent ended without a report. Its last calls were: {})", calls.join("; ")))
+}
+
+fn shortened(input: &str) -> String {
+    match input.char_indices().nth(CALL_CHARS) {
+        Some((at, _)) => format!("{}…", &input[..at]),
+        None => input.to_owned(),
+    }
 }
 
 fn with_note(text: &str, note: &str) -> String {
     if text.is_empty() { format!("[{note}]") } else { format!("{}\n\n[{note}]", neutralise(text)) }
 }
 
-/// The report within its length limit; a longer one is saved to a file whose path is given.
+/// The report within its length limit; of a longer one the beginning, and the path of the file with all of it.
 pub(super) fn bounded(report: &str, env: &Env, session_dir: &Path) -> String {
-    let limit = env.number("TASK_MAX_OUTPUT_LENGTH").unwrap_or(REPORT_LIMIT).min(MAX_REPORT_LIMIT);
-    if report.chars().count() <= limit {
+    let (limit, shown) = match env.number::<usize>("TASK_MAX_OUTPUT_LENGTH").map(|limit| limit.min(MAX_REPORT_LIMIT)) {
+        Some(limit) => (limit, limit),
+        None => (REPORT_LIMIT, SHOWN_CHARS),
+    };
+    let length = report.chars().count();
+    if length <= limit {
         return report.to_owned();
     }
-    let kept: String = report.chars().take(limit).collect();
+    let kept: String = report.chars().take(shown).collect();
     match save(session_dir, report) {
-        Ok(path) => format!("{kept}\n\n[The report was cut. Full output saved to: {}]", path.display()),
+        Ok(path) => {
+            let path = path.display();
+            format!("{kept}\n\n[The report was cut: {shown} of {length} characters. Full output saved to: {path}]")
+        }
         Err(error) => format!("{kept}\n\n[The report was cut, and the rest could not be saved: {error}]"),
     }
 }
@@ -99,12 +139,13 @@ fn save(session_dir: &Path, report: &str) -> std::io::Result<std::path::PathBuf>
 }
 
 /// The result of a call that waited for its agent.
-pub(super) fn outcome(done: &AgentResult, prompt: &str) -> ToolOutcome {
+pub(super) fn outcome(done: &AgentResult, prompt: &str, brief_note: Option<&str>) -> ToolOutcome {
     let text = ContentBlock::text(done.report.clone());
-    let trailer = ContentBlock::text(trailer(done));
+    let trailer = trailer(done, brief_note);
     if done.is_error {
-        return ToolOutcome::failed(format!("{}\n{}", done.report, self::trailer(done)));
+        return ToolOutcome::failed(format!("{}\n{trailer}", done.report));
     }
+    let trailer = ContentBlock::text(trailer);
     let structured = completed(done, prompt);
     ToolOutcome {
         content: MessageContent::Blocks(vec![text, trailer]),
@@ -115,15 +156,18 @@ pub(super) fn outcome(done: &AgentResult, prompt: &str) -> ToolOutcome {
     }
 }
 
-fn trailer(done: &AgentResult) -> String {
-    let mut lines = Vec::new();
-    if !done.one_shot {
-        lines.push(format!("agentId: {0} (to continue this agent, use SendMessage with to: \"{0}\")", done.id));
-    }
+fn trailer(done: &AgentResult, brief_note: Option<&str>) -> String {
+    let id = &done.id;
+    let mut lines = vec![if done.is_fork {
+        format!("agentId: {id} (a fork: it cannot be continued)")
+    } else {
+        format!("agentId: {id} (to continue this agent, use SendMessage with to: \"{id}\")")
+    }];
     if let Some(kept) = &done.worktree {
         lines.push(format!("worktreePath: {}", kept.path.display()));
         lines.extend(kept.branch.as_ref().map(|branch| format!("worktreeBranch: {branch}")));
     }
+    lines.extend(brief_note.map(str::to_owned));
     lines.push(usage(done));
     lines.join("\n")
 }

@@ -46,8 +46,8 @@ pub(super) enum FirstRun {
 pub(super) struct AgentResult {
     pub(super) id: String,
     pub(super) agent_type: String,
-    /// The agent cannot be continued.
-    pub(super) one_shot: bool,
+    /// The agent is a copy of the conversation and cannot be continued.
+    pub(super) is_fork: bool,
     pub(super) status: TaskStatus,
     pub(super) report: String,
     pub(super) is_error: bool,
@@ -137,6 +137,9 @@ impl AgentRun {
             None => None,
         };
         let mut verdict = report::judge(&ended, self.spec.definition.max_turns);
+        if verdict.is_empty {
+            verdict.report = report::without_words(self.session.context.history().turns());
+        }
         if let Some(checks) = self.session.io.knowledge.checks.describe() {
             verdict.report = format!("{}\n\n[{}]", verdict.report, neutralise(&checks));
         }
@@ -144,7 +147,7 @@ impl AgentRun {
         let finished = AgentResult {
             id: self.spec.id.clone(),
             agent_type: self.spec.definition.name.clone(),
-            one_shot: builtin::is_one_shot(&self.spec.definition),
+            is_fork: builtin::is_fork(&self.spec.definition),
             status: verdict.status,
             report: report::bounded(&verdict.report, &template.env, &template.session_dir),
             is_error: verdict.is_error,

@@ -28,6 +28,10 @@ use wire::settings::RuleText;
 const DESCRIPTION: &str = include_str!("agent.md");
 const SCHEMA: &str = include_str!("agent.schema.json");
 
+/// A prompt with fewer characters can hardly say everything the agent has to know.
+const SHORT_BRIEF: usize = 80;
+const SHORT_BRIEF_NOTE: &str = "The brief was short; the agent saw nothing of this conversation.";
+
 pub(crate) struct AgentTool {
     spec: ToolSpec,
     spawner: Arc<AgentSpawner>,
@@ -115,6 +119,7 @@ impl Tool for AgentTool {
             isolated: input.opt_choice("isolation", &["worktree"])?.is_some(),
             rules: Vec::new(),
             hooks: None,
+            author: BriefAuthor::Model,
             spawner: Arc::clone(&self.spawner),
             types: self.types.clone(),
         }))
@@ -134,8 +139,16 @@ struct AgentCall {
     rules: Vec<RuleText>,
     /// Hooks that run for this agent in addition to the session's.
     hooks: Option<hooks::HookLayer>,
+    author: BriefAuthor,
     spawner: Arc<AgentSpawner>,
     types: AgentTypes,
+}
+
+/// Who wrote the prompt of an agent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BriefAuthor {
+    Model,
+    Skill,
 }
 
 /// Runs `fork` to its end. The limits and rules of the Agent tool apply. Boxed, because a turn can contain a fork and
@@ -165,6 +178,7 @@ pub(super) fn run_forked_skill(
         isolated: false,
         rules: fork.rules,
         hooks: fork.hooks,
+        author: BriefAuthor::Skill,
         spawner,
         types: AgentTypes::All,
     };
@@ -249,6 +263,13 @@ impl AgentCall {
              this task, then report what came of it in your last message.\n\n{}",
             self.prompt
         ))
+    }
+
+    /// What the model is told when it gave an agent that knows nothing very little to go by.
+    fn brief_note(&self) -> Option<&'static str> {
+        let is_fork = self.agent_type.as_deref() == Some(builtin::FORK);
+        let is_short = self.prompt.trim().chars().nth(SHORT_BRIEF - 1).is_none();
+        (self.author == BriefAuthor::Model && !is_fork && is_short).then_some(SHORT_BRIEF_NOTE)
     }
 
     fn definition(&self) -> Result<AgentDefinition, AgentRefusal> {
@@ -340,7 +361,7 @@ impl AgentCall {
                 return self.launched(&task, "The user moved the agent to the background, where it goes on.");
             }
         };
-        report::outcome(&ended, &self.prompt)
+        report::outcome(&ended, &self.prompt, self.brief_note())
     }
 
     async fn detach(&self, running: Box<AgentRun>, scope: &CancellationToken, cx: &CallContext) -> ToolOutcome {
@@ -355,11 +376,14 @@ impl AgentCall {
     fn launched(&self, task: &tools::tasks::TaskRecord, what: &str) -> ToolOutcome {
         let id = &task.id;
         let output = task.output.display().to_string();
-        let text = format!(
+        let mut text = format!(
             "{what}\nagentId: {id} (to tell it something, use SendMessage with to: \
              \"{id}\")\noutput_file: {output}\nYou will be told when it has ended. Do not wait for it and do not report \
              its result before that; go on with other work or end your turn."
         );
+        if let Some(note) = self.brief_note() {
+            write!(text, "\n{note}").ok();
+        }
         let structured = json!({
             "isAsync": true,
             "status": "async_launched",
@@ -558,5 +582,5 @@ pub(super) fn is_own_mode(definition: &AgentDefinition, parent: PermissionMode) 
 
 /// Whether agents of this type can be continued.
 pub(super) fn is_continuable(definition: &AgentDefinition) -> bool {
-    !builtin::is_one_shot(definition)
+    !builtin::is_fork(definition)
 }

@@ -6,8 +6,6 @@ use config::roots::DefinitionScope;
 use sys::Env;
 use tools::ToolClass;
 
-/// Types whose agents answer once and cannot be continued.
-const ONE_SHOT: [&str; 3] = ["Explore", "Plan", FORK];
 /// A copy of the session with its whole conversation.
 pub(crate) const FORK: &str = "fork";
 
@@ -35,20 +33,14 @@ pub(super) fn fork() -> AgentDefinition {
     )
 }
 
+/// Forks cannot be continued: their own record holds only what they did, not the conversation they are copies of.
 pub(crate) fn is_fork(definition: &AgentDefinition) -> bool {
-    definition.name == FORK && is_one_shot(definition)
+    definition.path.is_none() && definition.scope == DefinitionScope::Managed && definition.name == FORK
 }
 
 /// `CLAUDE_CODE_FORK_SUBAGENT`: off by default.
 pub(crate) fn has_forks(env: &Env) -> bool {
     env.is_on("CLAUDE_CODE_FORK_SUBAGENT")
-}
-
-/// Whether agents of this type cannot be continued.
-pub(crate) fn is_one_shot(definition: &AgentDefinition) -> bool {
-    definition.path.is_none()
-        && definition.scope == DefinitionScope::Managed
-        && ONE_SHOT.contains(&definition.name.as_str())
 }
 
 fn built_in(name: &str, description: &str, prompt: &str) -> AgentDefinition {
@@ -66,9 +58,12 @@ fn general() -> AgentDefinition {
 }
 
 fn read_only(definition: AgentDefinition) -> AgentDefinition {
-    let changes = |name: &&str| matches!(tool_facts::tool_facts(name).class, ToolClass::Edit | ToolClass::Agent);
-    let disallowed_tools = tool_facts::names().filter(changes).map(str::to_owned).collect();
-    AgentDefinition { disallowed_tools, omit_claude_md: true, ..definition }
+    // Commands, files and searches: all that it takes to look around.
+    let is_needed = |name: &&str| {
+        matches!(tool_facts::tool_facts(name).class, ToolClass::Shell | ToolClass::Read | ToolClass::Search)
+    };
+    let tools = tools::builtin::names().filter(is_needed).map(str::to_owned).collect();
+    AgentDefinition { tools: Some(tools), omit_claude_md: true, ..definition }
 }
 
 fn explore() -> AgentDefinition {
@@ -107,10 +102,7 @@ mod tests {
     #[test]
     fn read_only_types_have_no_tool_that_changes_files() {
         for definition in [explore(), plan()] {
-            for tool in ["Edit", "MultiEdit", "Write", "NotebookEdit", "Agent"] {
-                let is_taken = definition.disallowed_tools.iter().any(|name| name == tool);
-                assert!(is_taken, "{} has {tool}", definition.name);
-            }
+            assert_eq!(definition.tools.unwrap(), ["Bash", "Read", "Glob", "Grep"], "{}", definition.name);
         }
     }
 }

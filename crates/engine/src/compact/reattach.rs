@@ -6,6 +6,7 @@ use model::estimate;
 use session_parts::messages::Attachment;
 use session_parts::prompts;
 use std::path::Path;
+use tools::tasks::TaskRecord;
 
 const MAX_FILES: usize = 5;
 /// Files share a budget; no single file takes more than this many tokens.
@@ -65,6 +66,11 @@ fn running(io: &SessionIo) -> Option<Attachment> {
     if tasks.is_empty() {
         return None;
     }
-    let lines: Vec<String> = tasks.iter().map(|task| format!("- {}: {}", task.id, task.description)).collect();
+    let lines: Vec<String> = tasks.iter().map(running_line).collect();
     Attachment::note("x_background_tasks", prompts::unfinished_list("Still running in the background", &lines))
+}
+
+/// A task with the file that shows how far it is.
+fn running_line(task: &TaskRecord) -> String {
+    format!("- {}: {} (output so far: {})", task.id, task.description, task.output.display())
 }

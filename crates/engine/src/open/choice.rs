@@ -4,8 +4,8 @@
 use super::SessionAssembly;
 use super::conversation::ConversationChoice;
 use crate::control::handles::SessionHandles;
-use config::ProjectConfig;
 use config::agents::AgentDefinition;
+use config::{Credential, ProjectConfig};
 use model::catalog::{ModelCatalog, ServingParty};
 use model::request::ThinkingChoice;
 use model::{EffortLevel, RequestIdentity};
@@ -49,6 +49,7 @@ impl SessionAssembly {
             betas: self.options.model.betas.clone(),
             identity,
             user_id: None,
+            included_hour: self.credential.as_ref().is_ok_and(Credential::is_subscription),
         }
     }
 

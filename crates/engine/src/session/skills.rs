@@ -7,6 +7,7 @@ use session_parts::messages::{Attachment, synthetic, user_message};
 use session_parts::skills::FileTouch;
 use session_parts::skills::invoke::SkillInvocation;
 use store::StoreError;
+use tools::ToolClass;
 use wire::sdk::SdkMessage;
 use wire::settings::RuleText;
 
@@ -58,7 +59,11 @@ impl LiveSession {
         self.send_listing().await
     }
 
+    /// The listing goes only where a tool can load what it names.
     async fn send_listing(&mut self) -> Result<(), StoreError> {
+        if !self.io.has_skill_tool() {
+            return Ok(());
+        }
         let Some((attachment, warning)) = self.io.knowledge.skills.due_listing() else { return Ok(()) };
         self.attach(attachment)?;
         if let Some(warning) = warning {
@@ -82,6 +87,10 @@ impl LiveSession {
 }
 
 impl SessionIo {
+    pub(crate) fn has_skill_tool(&self) -> bool {
+        self.tooling.registry.of_class(ToolClass::Skill).is_some()
+    }
+
     /// Drops the rules of skills, because a new prompt arrived.
     pub(crate) fn end_grants(&mut self) {
         self.knowledge.skills.active = None;

@@ -1,7 +1,7 @@
 //! Reads `models.tsv`, the only place with facts about models. A lookup parses only the lines it needs, so that
 //! starting costs one row; an unreadable line is skipped, and a test reads all lines.
 
-use super::{EffortLevel, ModelFacts, Price, PriceTier, ThinkingKind};
+use super::{DEFAULT_CACHE_FLOOR, EffortLevel, ModelFacts, Price, PriceTier, ThinkingKind};
 
 const DATA: &str = include_str!("models.tsv");
 
@@ -74,6 +74,9 @@ fn facts(mut columns: std::str::Split<'static, char>, canonical: &str) -> Option
         fast_price,
         read_before_edit: flag("read-before-edit"),
         hides_todo_tools: flag("hides-todo-tools"),
+        cache_floor: list(flags, ',')
+            .find_map(|flag| flag.strip_prefix("cache-floor-")?.parse().ok())
+            .unwrap_or(DEFAULT_CACHE_FLOOR),
     })
 }
 

@@ -1,7 +1,7 @@
 //! The body as a list of pieces: small parts are collected in one buffer, large blocks are shared.
 
 use super::ModelRequest;
-use super::marks::{BlockPosition, CachePlan, CacheTtl, closing};
+use super::marks::{BlockPosition, CacheLife, CachePlan, CacheTtl, closing};
 use crate::catalog::strip_long_suffix;
 use crate::fragment::{Fragment, Message};
 use crate::object::{self, RawObject, push_string};
@@ -65,7 +65,7 @@ pub(super) fn messages(request: &ModelRequest) -> Vec<Bytes> {
     let overridden = merge(&mut head, request.extra_body.as_deref());
     open(&mut rope, &head);
     prefix(&mut rope, request, &overridden);
-    conversation(&mut rope, &request.messages, marks(request));
+    conversation(&mut rope, &request.messages, cache_plan(request).as_ref());
     rope.text("}");
     rope.finish()
 }
@@ -80,7 +80,7 @@ pub(super) fn count(request: &ModelRequest) -> Vec<Bytes> {
     let mut rope = Rope::default();
     open(&mut rope, &head);
     prefix(&mut rope, request, &OverriddenMembers::default());
-    conversation(&mut rope, &request.messages, (CacheTtl::default(), &[]));
+    conversation(&mut rope, &request.messages, None);
     rope.text("}");
     rope.finish()
 }
@@ -160,39 +160,41 @@ fn open(rope: &mut Rope, head: &RawObject) {
 }
 
 fn prefix(rope: &mut Rope, request: &ModelRequest, overridden: &OverriddenMembers) {
-    let ttl = request.cache.as_ref().map(|_| marks(request).0);
+    let ttl = cache_plan(request).filter(|plan| !plan.skips_prefix).map(|plan| plan.life.fixed);
     let (tools, system) = (&request.tools, &request.system);
     if !tools.is_empty() && !overridden.tools {
         // The marker of the system prompt covers the tools; without a system prompt the tools need a marker.
         let ttl = ttl.filter(|_| system.is_empty() || overridden.system);
-        list(rope, r#","tools":["#, tools, ttl);
+        list(rope, r#","tools":["#, tools, ttl.map(|ttl| (tools.len() - 1, ttl)));
     }
     if !system.is_empty() && !overridden.system {
-        list(rope, r#","system":["#, system, ttl);
+        let end = request.static_blocks.clamp(1, system.len()) - 1;
+        list(rope, r#","system":["#, system, ttl.map(|ttl| (end, ttl)));
     }
 }
 
-fn list(rope: &mut Rope, opening: &str, items: &[Fragment], last_marked: Option<CacheTtl>) {
+/// `marked`: the index of the item with a marker, and how long it lives.
+fn list(rope: &mut Rope, opening: &str, items: &[Fragment], marked: Option<(usize, CacheTtl)>) {
     rope.text(opening);
     for (i, item) in items.iter().enumerate() {
         if i > 0 {
             rope.text(",");
         }
-        match last_marked.filter(|_| i + 1 == items.len()) {
-            Some(ttl) => rope.marked(item, ttl),
+        match marked.filter(|(at, _)| *at == i) {
+            Some((_, ttl)) => rope.marked(item, ttl),
             None => rope.fragment(item),
         }
     }
     rope.text("]");
 }
 
-/// The cache lifetime and markers. The long lifetime is a beta feature, so it is used only with experiments allowed.
-fn marks(request: &ModelRequest) -> (CacheTtl, &[BlockPosition]) {
-    let Some(CachePlan { ttl, marks }) = &request.cache else { return (CacheTtl::default(), &[]) };
-    (if request.experiments.allow() { *ttl } else { CacheTtl::FiveMinutes }, marks)
+/// The cache lifetimes and markers. The long lifetime is a beta feature, so it is used only with experiments allowed.
+fn cache_plan(request: &ModelRequest) -> Option<CachePlan> {
+    let plan = request.cache.clone()?;
+    Some(if request.experiments.allow() { plan } else { CachePlan { life: CacheLife::default(), ..plan } })
 }
 
-fn conversation(rope: &mut Rope, messages: &[Message], (ttl, marks): (CacheTtl, &[BlockPosition])) {
+fn conversation(rope: &mut Rope, messages: &[Message], plan: Option<&CachePlan>) {
     rope.text(r#","messages":["#);
     for (turn, message) in messages.iter().enumerate() {
         rope.text(if turn > 0 { r#",{"role":"# } else { r#"{"role":"# });
@@ -202,10 +204,9 @@ fn conversation(rope: &mut Rope, messages: &[Message], (ttl, marks): (CacheTtl, 
             if block > 0 {
                 rope.text(",");
             }
-            if marks.contains(&BlockPosition { message: turn, block }) {
-                rope.marked(fragment, ttl);
-            } else {
-                rope.fragment(fragment);
+            match plan.and_then(|plan| plan.life_at(BlockPosition { message: turn, block })) {
+                Some(ttl) => rope.marked(fragment, ttl),
+                None => rope.fragment(fragment),
             }
         }
         rope.text("]}");

@@ -1,7 +1,9 @@
-//! The positions of the cache markers. At most four: the end of tools and system prompt, an optional block of project
-//! context, one kept from an earlier request when a step added more blocks than a lookup reaches back, and the moving
-//! one on the last block. A kept marker does not move, so that the bytes before it never change.
+//! The positions of the cache markers. At most four: the end of tools and static system prompt, which sessions of all
+//! directories share; the end of the context in the first message; one kept from an earlier request when a step added
+//! more blocks than a lookup reaches back; and the moving one on the last block. A kept marker does not move, so that
+//! the bytes before it never change. What is too short for the model's cache gets no marker.
 
+use crate::estimate;
 use crate::fragment::{Fragment, FragmentHead, Message};
 use sys::Env;
 
@@ -42,6 +44,34 @@ impl CacheTtl {
     }
 }
 
+/// How long the parts of a request are cached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheLife {
+    /// The static prompt and the context, which many requests and sessions read.
+    pub fixed: CacheTtl,
+    /// The conversation, which is written with every request.
+    pub moving: CacheTtl,
+}
+
+impl CacheLife {
+    /// `None`: caching is disabled for this model. An account that includes the long life gets it for the fixed parts;
+    /// a user who asks for it, for everything.
+    pub fn from_env(env: &Env, model: &str, included_hour: bool) -> Option<Self> {
+        let moving = CacheTtl::from_env(env, model, false)?;
+        let fixed = CacheTtl::from_env(env, model, included_hour)?;
+        Some(Self { fixed, moving })
+    }
+}
+
+/// The tokens of what stands before the conversation, estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrefixTokens {
+    /// Tools and the static part of the system prompt.
+    pub fixed: u64,
+    /// Tools and the whole system prompt.
+    pub whole: u64,
+}
+
 /// The position of a block in the conversation: index of its message, index in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlockPosition {
@@ -52,9 +82,42 @@ pub struct BlockPosition {
 /// The markers of one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CachePlan {
-    pub ttl: CacheTtl,
+    pub life: CacheLife,
     /// Ascending; the last one is the moving marker.
     pub marks: Vec<BlockPosition>,
+    /// The marker at the end of the context, if there is one.
+    pub context: Option<BlockPosition>,
+    /// Tools and system prompt are too short to be cached.
+    pub skips_prefix: bool,
+}
+
+impl CachePlan {
+    /// Without the markers on what has fewer than `floor` tokens, counted from the beginning of the request.
+    #[must_use]
+    pub fn above_floor(mut self, messages: &[Message], prefix: PrefixTokens, floor: u64) -> Self {
+        self.skips_prefix = prefix.fixed < floor;
+        let mut tokens = prefix.whole;
+        let blocks = messages.iter().enumerate().flat_map(|(message, turn)| {
+            turn.blocks.iter().enumerate().map(move |(block, fragment)| (BlockPosition { message, block }, fragment))
+        });
+        let reached = blocks.into_iter().find_map(|(position, fragment)| {
+            tokens += estimate::fragment(fragment);
+            (tokens >= floor).then_some(position)
+        });
+        self.marks.retain(|mark| reached.is_some_and(|reached| *mark >= reached));
+        self
+    }
+
+    /// How long the marker at `position` lives; `None` when there is none.
+    pub(super) fn life_at(&self, position: BlockPosition) -> Option<CacheTtl> {
+        let is_fixed = self.context == Some(position);
+        self.marks.contains(&position).then_some(if is_fixed { self.life.fixed } else { self.life.moving })
+    }
+
+    /// Uses only the short life, which every server knows.
+    pub(super) fn shorten(&mut self) {
+        self.life = CacheLife::default();
+    }
 }
 
 /// Records the marker positions of a session.
@@ -73,8 +136,8 @@ const MAX_MESSAGE_MARKS: usize = 3;
 
 impl CacheMarks {
     /// The markers for a request with these messages. Call once per request that is actually sent.
-    pub fn plan(&mut self, messages: &[Message], ttl: CacheTtl) -> CachePlan {
-        let Some(moving) = last_markable(messages) else { return CachePlan { ttl, marks: Vec::new() } };
+    pub fn plan(&mut self, messages: &[Message], life: CacheLife) -> CachePlan {
+        let Some(moving) = last_markable(messages) else { return CachePlan { life, ..CachePlan::default() } };
         // A history that became shorter (compaction, rewind) starts with no markers.
         if self.last.is_some_and(|last| last > moving) {
             self.kept.clear();
@@ -94,7 +157,7 @@ impl CacheMarks {
         let mut marks: Vec<_> = self.kept.iter().copied().chain(context).chain([moving]).collect();
         marks.sort_unstable();
         marks.dedup();
-        CachePlan { ttl, marks }
+        CachePlan { life, marks, context, skips_prefix: false }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::server::{Answer, Server, message, sse};
 #[cfg(test)]
 use model::client::{FIRST_PARTY, ListedModel};
-use model::request::{CacheMarks, CacheTtl, RequestIdentity};
+use model::request::{CacheLife, CacheMarks, RequestIdentity};
 use model::{
     AuthSecret, Endpoint, ErrorKind, EventKind, Fragment, Message, ModelClient, ModelError, ModelRequest,
     ModelTimeouts, ModelTransport, RequestAuth, TokenCount,
@@ -41,7 +41,7 @@ fn request(text: &str) -> ModelRequest {
     let mut request = ModelRequest::new("claude-opus-5", 1_000, Arc::new(identity));
     request.system = vec![Fragment::text("sys")].into();
     request.messages = vec![Message::user_text(text)];
-    request.cache = Some(CacheMarks::default().plan(&request.messages, CacheTtl::FiveMinutes));
+    request.cache = Some(CacheMarks::default().plan(&request.messages, CacheLife::default()));
     request
 }
 

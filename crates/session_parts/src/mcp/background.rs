@@ -3,7 +3,7 @@
 //! interrupt ends a foreground call, never a background one. Calls of agents stay in the foreground, and so does a
 //! call whose server has a question open.
 
-use super::{SessionServers, outcome};
+use super::{SessionServers, outcome, refusal};
 use futures_util::future::BoxFuture;
 use mcp::{CallError, CallResult, McpHost, RemoteTool};
 use serde_json::{Map, Value, json};
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use sys::Env;
 use tokio_util::sync::CancellationToken;
+use tools::foreign_text::defused;
 use tools::tasks::{SessionTasks, TaskEnd, TaskRecord, TaskStatus, may_background};
 use tools::{CallContext, ToolOutcome};
 use wire::block::{ContentBlock, MessageContent};
@@ -43,6 +44,7 @@ struct BackgroundMcpCall {
     answer: BoxFuture<'static, Result<CallResult, CallError>>,
     /// Cancels the call at the server.
     cancel: CancellationToken,
+    servers: Arc<SessionServers>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,7 +54,7 @@ enum BackgroundCause {
 }
 
 pub(super) async fn run(
-    servers: &SessionServers,
+    servers: &Arc<SessionServers>,
     (host, remote): (McpHost, Arc<RemoteTool>),
     arguments: Map<String, Value>,
     cx: CallContext,
@@ -60,7 +62,7 @@ pub(super) async fn run(
     let cancel = CancellationToken::new();
     let (token, tool) = (cancel.clone(), Arc::clone(&remote));
     let answer = Box::pin(async move { host.call(&tool.server, &tool.name, arguments, &token).await });
-    let mut call = BackgroundMcpCall { remote, answer, cancel };
+    let mut call = BackgroundMcpCall { remote, answer, cancel, servers: Arc::clone(servers) };
     let stays = cx.state.facts.agent_id.is_some() || !may_background(&cx.state.facts.env);
     let place = (!stays).then(|| cx.state.tasks.foreground.enter(&cx.id, cx.state.facts.agent_id.as_deref()));
     let released = async {
@@ -71,10 +73,10 @@ pub(super) async fn run(
     };
     let by = tokio::select! {
         biased;
-        done = &mut call.answer => return finish(done, &call.remote, &cx).await,
+        done = &mut call.answer => return finish(done, &call.remote, servers, &cx).await,
         () = cx.cancel.cancelled() => {
             call.cancel.cancel();
-            return finish(call.answer.await, &call.remote, &cx).await;
+            return finish(call.answer.await, &call.remote, servers, &cx).await;
         }
         () = released => BackgroundCause::Person,
         () = wait_until_overdue(servers), if !stays => BackgroundCause::Time,
@@ -101,7 +103,7 @@ impl BackgroundMcpCall {
             Ok(made) => made,
             Err(error) => {
                 tracing::warn!(%error, "there is no place for the result of a call, so it is waited for");
-                return finish(self.answer.await, &self.remote, &cx).await;
+                return finish(self.answer.await, &self.remote, &self.servers, &cx).await;
             }
         };
         let task = self.task(&cx, path.clone());
@@ -147,7 +149,7 @@ impl BackgroundMcpCall {
             }
         };
         let was_stopped = matches!(done, Err(CallError::Cancelled));
-        let outcome = finish(done, &self.remote, &cx).await;
+        let outcome = finish(done, &self.remote, &self.servers, &cx).await;
         let status = match (was_stopped, outcome.is_error) {
             (true, _) => TaskStatus::Killed,
             (false, true) => TaskStatus::Failed,
@@ -176,12 +178,22 @@ fn shown(content: &MessageContent) -> String {
     blocks.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-async fn finish(done: Result<CallResult, CallError>, remote: &RemoteTool, cx: &CallContext) -> ToolOutcome {
-    match done {
-        Ok(result) => outcome::from_result(result, remote, cx).await,
-        Err(CallError::Cancelled) => ToolOutcome::failed("The call was interrupted by the user."),
-        Err(error) => ToolOutcome::failed(error.to_string()),
-    }
+async fn finish(
+    done: Result<CallResult, CallError>,
+    remote: &RemoteTool,
+    servers: &SessionServers,
+    cx: &CallContext,
+) -> ToolOutcome {
+    let (outcome, is_refused) = match done {
+        Ok(result) => {
+            let outcome = outcome::from_result(result, remote, cx).await;
+            let is_refused = refusal::is_about_input(&outcome);
+            (outcome, is_refused)
+        }
+        Err(CallError::Cancelled) => return ToolOutcome::failed("The call was interrupted by the user."),
+        Err(error) => (ToolOutcome::failed(defused(error.to_string())), refusal::is_refused(&error)),
+    };
+    if is_refused { refusal::with_schema(outcome, remote, servers, cx) } else { outcome }
 }
 
 #[cfg(test)]

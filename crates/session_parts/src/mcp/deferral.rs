@@ -11,9 +11,13 @@ pub enum ToolDeferral {
     /// The API loads the tools that a `tool_reference` names. Schemas are deferred when they take more than `over`
     /// percent of the window.
     Native { over: u64 },
-    /// We load tools: ToolSearch returns the schema as text, and the tool is sent with later requests.
+    /// We load tools: ToolSearch returns the schema as text, and the tool is sent with later requests. Schemas are
+    /// deferred when they take more than `over` percent of the window, and always above [`EMULATED_TOKENS`].
     Emulated { over: u64 },
 }
+
+/// Schemas of more tokens than this are never sent with every request, however large the window is.
+const EMULATED_TOKENS: u64 = 8_000;
 
 /// The share of the window for `auto`, in percent.
 const AUTO_PERCENT: u64 = 10;
@@ -48,9 +52,14 @@ impl ToolDeferral {
     pub fn applies(self, tokens: u64, window: u64) -> bool {
         match self {
             Self::Off => false,
-            Self::Native { over } | Self::Emulated { over } => tokens > 0 && tokens.saturating_mul(100) > window * over,
+            Self::Native { over } => exceeds(tokens, window, over),
+            Self::Emulated { over } => tokens > EMULATED_TOKENS || exceeds(tokens, window, over),
         }
     }
+}
+
+fn exceeds(tokens: u64, window: u64, percent: u64) -> bool {
+    tokens > 0 && tokens.saturating_mul(100) > window * percent
 }
 
 #[cfg(test)]
@@ -79,6 +88,9 @@ mod tests {
     fn the_share_of_the_window_decides() {
         let auto = ToolDeferral::Native { over: 10 };
         assert!(!auto.applies(19_999, 200_000) && auto.applies(20_001, 200_000));
+        let emulated = ToolDeferral::Emulated { over: 10 };
+        assert!(!emulated.applies(8_000, 1_000_000) && emulated.applies(8_001, 1_000_000), "[MX-35]");
+        assert!(!emulated.applies(3_200, 32_000) && emulated.applies(3_201, 32_000), "[MX-35] small windows");
         assert!(ToolDeferral::Native { over: 0 }.applies(1, 200_000) && !ToolDeferral::Off.applies(u64::MAX / 200, 1));
     }
 }

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tools::foreign_text::defused;
 use tools::{CallContext, ToolOutcome};
 use wire::block::{ContentBlock, MediaSource, MessageContent};
 
@@ -46,7 +47,7 @@ fn make(result: CallResult, server: &str, limit: usize, session_dir: &Path) -> T
     if let Some(value) = structured.as_ref().filter(|_| !repeats || blocks.is_empty()) {
         blocks.push(ContentBlock::text(value.to_string()));
     }
-    let blocks = bound(join_texts(blocks), limit, session_dir);
+    let blocks = bound(join_texts(blocks).into_iter().map(as_data).collect(), limit, session_dir);
     let content = match <[ContentBlock; 1]>::try_from(blocks) {
         Ok([ContentBlock::Text { text }]) => MessageContent::Text(text),
         Ok([other]) => MessageContent::Blocks(vec![other]),
@@ -172,6 +173,14 @@ fn extension(mime: &str) -> &'static str {
         "text/html" => "html",
         text if text.starts_with("text/") => "txt",
         _ => "bin",
+    }
+}
+
+/// What a server says is data: tags of ours do not work in it.
+fn as_data(block: ContentBlock) -> ContentBlock {
+    match block {
+        ContentBlock::Text { text } => ContentBlock::text(defused(text)),
+        other => other,
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tools::facts::{ToolClass, ToolFacts};
+use tools::foreign_text::defused;
 use tools::{CallConcurrency, CallContext, InputError, Tool, ToolCall, ToolOutcome, ToolSpec, Workspace};
 
 /// Name and facts of the tools for resources.
@@ -229,7 +230,7 @@ fn entry(part: ResultPart, session_dir: &std::path::Path) -> Option<Value> {
         entry["mimeType"] = json!(mime);
     }
     match body {
-        ResourceBody::Text(text) => entry["text"] = json!(text),
+        ResourceBody::Text(text) => entry["text"] = json!(defused(text)),
         ResourceBody::Blob(data) => {
             let mime = mime.as_deref().unwrap_or("application/octet-stream");
             match outcome::save(mime, &data, session_dir) {

@@ -123,7 +123,10 @@ impl SharedToolset {
 
     /// Whether servers are connecting whose tools will be deferred: the model is informed before they are connected.
     fn expects_deferred(&self) -> bool {
-        self.servers.deferral.is_certain() && self.views().iter().any(|view| view.status == McpStatus::Pending)
+        // Any tool of a server: those that a definition names one by one are not deferred.
+        let may_use = |view: &ServerView| (self.filter)(&format!("{}*", super::server_rule_name(&view.name)));
+        let is_expected = |view: &ServerView| view.status == McpStatus::Pending && may_use(view);
+        self.servers.deferral.is_certain() && self.views().iter().any(is_expected)
     }
 
     /// Whether resources of this server may be read: a rule that denies the whole server denies them too.
@@ -311,7 +314,9 @@ impl McpToolset {
             helpers.push(Arc::new(ListResources::new(Arc::clone(&self.shared))));
             helpers.push(Arc::new(ReadResource::new(Arc::clone(&self.shared))));
         }
-        helpers.retain(|tool| !policy.removes(&tool.spec().name));
+        let is_loader = |name: &str| name == super::TOOL_SEARCH.0;
+        let fits_agent = |name: &str| !self.is_agent || is_loader(name) || (self.shared.filter)(name);
+        helpers.retain(|tool| !policy.removes(&tool.spec().name) && fits_agent(&tool.spec().name));
         helpers.into_iter().map(|tool| BuiltinTool { tool, is_offered: true }).collect()
     }
 }
