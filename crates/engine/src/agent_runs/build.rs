@@ -151,6 +151,10 @@ pub(super) fn build(
             toolset::select_tools(&[name.to_owned()], definition, shape).is_ok_and(|chosen| !chosen.is_empty())
         })
         .continue_from(remembered);
+    let mcp = match (&forked, view.fork_tools) {
+        (Some(fork_context), Some(told)) => mcp.forked(told, &fork_context.tools),
+        _ => mcp,
+    };
     let (commands, receiver) = mpsc::channel(COMMAND_QUEUE);
     // The mode of a definition is kept when the host changes the mode of the session, except for plan mode.
     let is_own = tool::is_own_mode(&spec.definition, view.mode);
