@@ -437,6 +437,8 @@ fn deferred_tools_of_ours_are_loaded_and_stay() {
         ScriptedReply::text("resumed"),
         ScriptedReply::text("copied"),
         ScriptedReply::text("elsewhere"),
+        ScriptedReply::text("there"),
+        ScriptedReply::text("named"),
     ]);
     let session = session_of(&stream(&sandbox, "go", &[]));
     let requests = server.requests();
@@ -462,12 +464,24 @@ fn deferred_tools_of_ours_are_loaded_and_stay() {
     stream(&sandbox, "aside", &["--resume", &session, "--fork-session"]);
     assert_goes_on(&server.request(5), &server.request(6));
     assert_eq!(server.request(6).all_text().matches(&SELDOM.join(", ")).count(), 1);
-    // An endpoint that cannot load tools gets all of them, and words instead of references.
-    print(&sandbox, "there", &["--resume", &session]).env("ENABLE_TOOL_SEARCH", "false").run().expect_clean();
-    let there = server.request(7);
-    assert_eq!(seldom_sent(&there), SELDOM);
-    assert!(!there.json.to_string().contains("tool_reference") && !there.all_text().contains("are gone"));
-    assert!(!there.json["tools"].to_string().contains("defer_loading"));
+    // Endpoints that cannot load tools get all of them, and words instead of references.
+    for (at, value) in [(7, "false"), (8, "")] {
+        print(&sandbox, "there", &["--resume", &session]).env("ENABLE_TOOL_SEARCH", value).run().expect_clean();
+        let there = server.request(at);
+        assert_eq!(seldom_sent(&there), SELDOM);
+        assert!(!there.json.to_string().contains("tool_reference") && !there.all_text().contains("are gone"));
+        assert!(!there.json["tools"].to_string().contains("defer_loading"));
+        assert!(!there.tool_names().contains(&"ToolSearch".to_owned()), "{value:?}");
+    }
+    // So does a person who names one of them now.
+    stream(&sandbox, "named", &["--resume", &session, "--allowedTools", "NotebookEdit"]);
+    let named = server.request(9);
+    let is_deferred = |tool: &Value| tool["defer_loading"] == true;
+    let tools = named.json["tools"].as_array().unwrap();
+    let edit: Vec<&Value> = tools.iter().filter(|tool| tool["name"] == "NotebookEdit").collect();
+    assert!(edit.len() == 1 && !is_deferred(edit[0]), "{edit:?}");
+    assert_eq!(tools.iter().filter(|tool| is_deferred(tool)).count(), 3);
+    assert!(!named.all_text().contains("are gone"), "{}", named.all_text());
 }
 
 /// [MX-35] A conversation keeps what it began with: what was sent in full stays so.
@@ -514,6 +528,35 @@ fn a_new_conversation_is_told_of_deferred_tools() {
         stream(&sandbox, "more", &["--resume", &session]);
         assert_eq!(server.request(at).json["tools"], first.json["tools"]);
         assert_eq!(named(&server.request(at)), 1, "{at}");
+    }
+}
+
+/// [MX-35] A conversation that moves to another directory keeps what it was told and what it has loaded.
+#[test]
+fn a_conversation_that_moves_keeps_its_tools() {
+    for has_notebook in [false, true] {
+        let first = if has_notebook { ScriptedReply::text("so") } else { search("toolu_s", "select:NotebookEdit") };
+        let server = ModelServer::script([first, ScriptedReply::text("one"), ScriptedReply::text("two")]);
+        let mut sandbox = Sandbox::with_server(EXE, &server);
+        sandbox.set("ENABLE_TOOL_SEARCH", "true");
+        if has_notebook {
+            sandbox.write("plot.ipynb", "{}");
+        }
+        let other = sandbox.root().join("other");
+        std::fs::create_dir_all(&other).unwrap();
+        let mut running = host(&sandbox, &[]).spawn();
+        for prompt in ["begin", &format!("/cd {}", other.display()), "go on"] {
+            running.send_user(prompt);
+            assert_eq!(running.wait_for("result")["is_error"], false, "{prompt}");
+        }
+        running.close_stdin();
+        let requests = server.requests();
+        let (before, after) = (&requests[requests.len() - 2], &requests[requests.len() - 1]);
+        assert_eq!(before.json["tools"], after.json["tools"], "{has_notebook}");
+        assert_eq!(seldom_sent(after).len(), if has_notebook { 2 } else { 1 });
+        let told = usize::from(!has_notebook);
+        assert_eq!(after.all_text().matches("These tools are deferred").count(), told, "{}", after.all_text());
+        assert!(after.all_text().contains("go on"));
     }
 }
 

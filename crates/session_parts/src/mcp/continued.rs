@@ -11,24 +11,31 @@ pub struct ToldTools {
     announced: AnnouncedServers,
     loaded: Vec<LoadedTool>,
     seldom_used: BTreeSet<String>,
+    is_deferring: bool,
     recorded: usize,
 }
 
 impl McpToolset {
     pub fn told(&self) -> ToldTools {
+        let state = self.shared.state();
         ToldTools {
             announced: self.announced.clone(),
-            loaded: self.shared.state().loaded.clone(),
+            loaded: state.loaded.clone(),
             seldom_used: self.seldom_used().clone(),
+            is_deferring: state.is_deferring,
             recorded: self.recorded,
         }
     }
 
     /// Goes on with a conversation that was told this. Nothing is told again.
     pub fn go_on(&mut self, told: ToldTools) {
-        let ToldTools { announced, loaded, seldom_used, recorded } = told;
+        let ToldTools { announced, loaded, seldom_used, is_deferring, recorded } = told;
         self.announced = announced;
-        self.shared.state().loaded = loaded;
+        {
+            let mut state = self.shared.state();
+            state.loaded = loaded;
+            state.is_deferring = is_deferring;
+        }
         self.recorded = recorded;
         self.set_seldom_used(seldom_used);
     }

@@ -303,10 +303,11 @@ impl McpToolset {
         }
         let is_first = self.version.replace(seen).is_none();
         let tools = self.shared.tools();
-        let is_fresh = self.shared.state().loaded.is_empty();
         let has_resources = || self.shared.views().iter().any(|view| view.has_resources);
-        let defers_own = !self.shared.state().seldom_used.is_empty();
-        let is_plain = is_fresh && tools.is_empty() && !defers_own;
+        let is_plain = {
+            let state = self.shared.state();
+            tools.is_empty() && state.loaded.is_empty() && !state.is_deferring
+        };
         if is_first && is_plain && !self.shared.expects_deferred() && !has_resources() {
             return None;
         }
