@@ -149,6 +149,11 @@ fn store_of(facts: &SessionFacts) -> TaskListStore {
     TaskListStore::new(facts.config_home.join("tasks").join(name))
 }
 
+/// Whether a tool of this name marks tasks of the list as done.
+pub fn updates_list(tool: &str) -> bool {
+    tool == UPDATE.name
+}
+
 /// One line per task that is not completed.
 pub fn open_tasks(facts: &SessionFacts) -> Vec<String> {
     let all = store_of(facts).all().unwrap_or_default();

@@ -5,7 +5,6 @@ use crate::session::{LiveSession, SessionIo};
 use session_parts::messages::Attachment;
 use session_parts::prompts;
 use store::StoreError;
-use tools::ToolClass;
 
 /// After this many calls without a look at the list it is told again.
 const LIST_INTERVAL: usize = 12;
@@ -82,8 +81,7 @@ fn open_items(io: &SessionIo) -> Vec<String> {
 
 /// One line for each open task of the task list, when the session has the tools for it.
 pub(crate) fn open_listed_tasks(io: &SessionIo) -> Vec<String> {
-    let has_tools =
-        io.tooling.registry.specs().any(|spec| spec.facts.class == ToolClass::TaskList && spec.name == "TaskUpdate");
+    let has_tools = io.tooling.registry.specs().any(|spec| tools::task_list::updates_list(&spec.name));
     if has_tools { tools::task_list::open_tasks(&io.tooling.state.facts) } else { Vec::new() }
 }
 
