@@ -399,29 +399,21 @@ fn seldom_used_tools_are_sent_when_they_are_asked_for() {
     for name in every {
         assert!(listed.contains(&name), "{name} is missing in {listed:?}");
     }
-    let none: [&str; 0] = [];
-    let without_notebooks = ["NotebookEdit"];
-    let cases: [(Option<&str>, &str, &[&str], &[&str]); 10] = [
-        (None, "auto", &[], &SELDOM),
-        (None, "false", &[], &SELDOM),
-        (None, "true", &["--disallowedTools", "ToolSearch"], &SELDOM),
-        (Some("plot.ipynb"), "true", &[], &without_notebooks),
-        (Some("notebooks/plot.ipynb"), "true", &[], &without_notebooks),
-        (Some("deep/inside/plot.ipynb"), "true", &[], &none),
-        (None, "true", &["--allowedTools", "NotebookEdit"], &without_notebooks),
-        (None, "true", &["--tools", "Read,Agent,SendMessage,NotebookEdit"], &["NotebookEdit", "SendMessage"]),
-        // One alone costs less than what loads it.
-        (
-            Some("plot.ipynb"),
-            "true",
-            &["--disallowedTools", "EnterWorktree", "ExitWorktree"],
-            &["NotebookEdit", "SendMessage"],
-        ),
-        (None, "true", &["--disallowedTools", "SendMessage"], &none),
-    ];
-    for (file, search, args, sent) in cases {
+    let assert_sent = |file: Option<&str>, search: &str, args: &[&str], sent: &[&str]| {
         assert_eq!(seldom_sent(&given(file, search, args).0), sent, "{file:?} {search} {args:?}");
-    }
+    };
+    assert_sent(None, "auto", &[], &SELDOM);
+    assert_sent(None, "false", &[], &SELDOM);
+    assert_sent(None, "true", &["--disallowedTools", "ToolSearch"], &SELDOM);
+    assert_sent(None, "true", &["--disallowedTools", "SendMessage"], &[]);
+    assert_sent(Some("plot.ipynb"), "true", &[], &["NotebookEdit"]);
+    assert_sent(Some("notebooks/plot.ipynb"), "true", &[], &["NotebookEdit"]);
+    assert_sent(Some("deep/inside/plot.ipynb"), "true", &[], &[]);
+    assert_sent(None, "true", &["--allowedTools", "NotebookEdit"], &["NotebookEdit"]);
+    let both = ["NotebookEdit", "SendMessage"];
+    assert_sent(None, "true", &["--tools", "Read,Agent,SendMessage,NotebookEdit"], &both);
+    // One alone costs less than what loads it.
+    assert_sent(Some("plot.ipynb"), "true", &["--disallowedTools", "EnterWorktree", "ExitWorktree"], &both);
 }
 
 /// [MX-35] A call without loading runs; loaded tools join the requests; resumed and copied conversations go on with

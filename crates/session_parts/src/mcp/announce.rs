@@ -61,7 +61,8 @@ impl AnnouncedServers {
     }
 
     pub fn names(&mut self, common: &SharedToolset) -> Option<Attachment> {
-        let now: BTreeSet<String> = common.deferred().iter().map(|found| found.name().to_owned()).collect();
+        let mut now: BTreeSet<String> = common.deferred().iter().map(|found| found.name().to_owned()).collect();
+        now.extend(self.still_connecting(common));
         let states = self.states(common);
         let added: Vec<&String> = now.difference(&self.names).collect();
         let removed: Vec<&String> = self.names.difference(&now).collect();
@@ -88,6 +89,15 @@ impl AnnouncedServers {
         let text = prompts::reminder(&lines.join("\n"));
         self.names = now;
         Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
+    }
+
+    /// The names that were sent of tools whose server is connecting: after a start they are not gone.
+    fn still_connecting(&self, common: &SharedToolset) -> Vec<String> {
+        let views = common.views();
+        let pending = views.iter().filter(|view| view.status == McpStatus::Pending);
+        let prefixes: Vec<String> = pending.map(|view| super::server_rule_name(&view.name)).collect();
+        let is_of_one = |name: &&String| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        self.names.iter().filter(is_of_one).cloned().collect()
     }
 
     /// Changed states of servers whose tools the model cannot find.

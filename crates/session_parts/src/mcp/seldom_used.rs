@@ -44,16 +44,17 @@ impl SeldomUsedChoice<'_> {
         let deferrable = offered.filter(is_seldom);
         let chosen: Vec<&ToolSpec> = match self.told {
             Some(told) => deferrable.filter(|spec| told.names(&spec.name)).collect(),
-            None => {
-                let is_unneeded =
-                    |spec: &&ToolSpec| spec.facts.demand == ToolDemand::Seldom || !has_notebooks(self.cwd);
-                let unneeded: Vec<&ToolSpec> = deferrable.filter(is_unneeded).collect();
-                let saved: usize = unneeded.iter().map(|spec| size(spec)).sum();
-                // Less than that costs more than it saves.
-                if saved > size(&ToolSearch::own_spec()) { unneeded } else { Vec::new() }
-            }
+            None => self.worth_deferring(deferrable),
         };
         chosen.into_iter().map(|spec| spec.name.to_string()).collect()
+    }
+
+    /// What a new session defers: nothing when that would cost more than it saves.
+    fn worth_deferring<'s>(&self, deferrable: impl Iterator<Item = &'s ToolSpec>) -> Vec<&'s ToolSpec> {
+        let is_unneeded = |spec: &&ToolSpec| spec.facts.demand == ToolDemand::Seldom || !has_notebooks(self.cwd);
+        let unneeded: Vec<&ToolSpec> = deferrable.filter(is_unneeded).collect();
+        let saved: usize = unneeded.iter().map(|spec| size(spec)).sum();
+        if saved > size(&ToolSearch::own_spec()) { unneeded } else { Vec::new() }
     }
 }
 
