@@ -8,6 +8,7 @@ mod control;
 mod corpus;
 mod crowd;
 mod extensions;
+mod facts;
 mod hooks;
 mod mcp;
 mod pane;
@@ -37,7 +38,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, turns, hooks, mcp, stream, output, resume, crowd, agents, search, sessions, permission, control, terminal.";
+start, extensions, facts, turns, hooks, mcp, stream, output, resume, crowd, agents, search, sessions, permission, control, terminal.";
 
 struct Options {
     quick: bool,
@@ -56,9 +57,10 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 15] = [
+const GROUPS: [Group; 16] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
+    ("facts", facts::rows),
     ("turns", turns::rows),
     ("hooks", hooks::rows),
     ("mcp", mcp::rows),

@@ -4,6 +4,7 @@
 
 mod apply;
 pub(crate) mod change;
+mod elsewhere;
 mod explain;
 mod lookalikes;
 mod nearest;
@@ -218,7 +219,10 @@ impl EditCall {
     }
 
     fn applied(&self, cx: &CallContext, path: &Path, opened: &EditableFile) -> Result<AppliedEdit, ToolOutcome> {
-        let done = self.replacement.apply(&opened.text, path).map_err(|why| opened.refusal(cx, path, &why))?;
+        let done = self.replacement.apply(&opened.text, path).map_err(|why| {
+            let other = elsewhere::explain(cx, path, &opened.text, &self.replacement);
+            opened.refusal(cx, path, &other.unwrap_or(why))
+        })?;
         opened.refuse_uncertain(cx, path, &done)?;
         Ok(done)
     }

@@ -19,7 +19,8 @@ pub struct NormalForm {
     pub note: Option<String>,
 }
 
-/// Names of other tool sets, without case and separators, and the tool that is meant.
+/// Names of other tool sets, without case and separators, and the tool that is meant. A name that stands for several
+/// tools is taken for the only one of them that has the fields that were sent.
 const TOOL_ALIASES: [(&str, &[&str]); 8] = [
     ("Read", &["readfile", "view", "viewfile", "openfile", "cat", "ls", "listdir", "listdirectory"]),
     ("Write", &["writefile", "createfile", "savefile", "create"]),
@@ -39,7 +40,10 @@ const TOOL_ALIASES: [(&str, &[&str]); 8] = [
         ],
     ),
     ("Glob", &["findfiles", "filesearch", "listfiles", "searchfiles"]),
-    ("Grep", &["search", "grepsearch", "ripgrep", "rg", "searchcontent", "searchfilecontent", "codesearch"]),
+    (
+        "Grep",
+        &["search", "grepsearch", "ripgrep", "rg", "searchcontent", "searchfilecontent", "searchfiles", "codesearch"],
+    ),
     ("WebFetch", &["fetch", "fetchurl", "urlfetch", "httpget"]),
     ("WebSearch", &["searchweb", "googlesearch", "googlewebsearch"]),
 ];
@@ -74,7 +78,7 @@ fn bare(name: &str) -> String {
 }
 
 /// The tool of `registry` that `name` means, when that is another name.
-fn meant_tool(name: &str, registry: &ToolRegistry) -> Option<String> {
+fn meant_tool(name: &str, fields: Option<&Map<String, Value>>, registry: &ToolRegistry) -> Option<String> {
     if registry.find(name).is_some() || name.starts_with("mcp__") {
         return None;
     }
@@ -83,13 +87,30 @@ fn meant_tool(name: &str, registry: &ToolRegistry) -> Option<String> {
     if let (Some(one), None) = (alike.next(), alike.next()) {
         return Some(one.to_owned());
     }
-    let (tool, _) = TOOL_ALIASES.iter().find(|(_, names)| names.contains(&wanted.as_str()))?;
-    registry.find(tool).map(|_| (*tool).to_owned())
+    let listed = TOOL_ALIASES.iter().filter(|(_, names)| names.contains(&wanted.as_str()));
+    let mut meant: Vec<&str> = listed.map(|(tool, _)| *tool).filter(|tool| registry.find(tool).is_some()).collect();
+    if meant.len() > 1 {
+        meant.retain(|tool| fields.is_some_and(|fields| takes_all(tool, fields, registry)));
+    }
+    match meant.as_slice() {
+        [one] => Some((*one).to_owned()),
+        _ => None,
+    }
+}
+
+/// Whether the tool has every field that was sent, under its own name or another one.
+fn takes_all(tool: &str, fields: &Map<String, Value>, registry: &ToolRegistry) -> bool {
+    let schema = registry.find(tool).map(|tool| InputSchema::of(tool.spec())).unwrap_or_default();
+    let is_alias = |field: &String| {
+        FIELD_ALIASES.iter().any(|(owner, _, names)| *owner == tool && names.contains(&field.as_str()))
+    };
+    fields.keys().all(|field| schema.properties.contains_key(field) || is_alias(field))
 }
 
 /// The call as it is meant. `name` and `input` are as the model sent them.
 pub fn normalise(name: &str, input: &RawValue, registry: &ToolRegistry) -> NormalForm {
-    let meant = meant_tool(name, registry);
+    let fields = serde_json::from_str::<Map<String, Value>>(input.get()).ok();
+    let meant = meant_tool(name, fields.as_ref(), registry);
     let mut form = NormalForm::default();
     let mut said = Vec::new();
     let mut tool = meant.clone().unwrap_or_else(|| name.to_owned());
@@ -97,7 +118,7 @@ pub fn normalise(name: &str, input: &RawValue, registry: &ToolRegistry) -> Norma
         said.push(format!("{name} was taken for {tool}"));
     }
     let Some(known) = registry.find(&tool) else { return form };
-    let Ok(mut fields) = serde_json::from_str::<Map<String, Value>>(input.get()) else {
+    let Some(mut fields) = fields else {
         form.name = meant;
         return form;
     };

@@ -36,6 +36,15 @@ fn names_of_other_tool_sets_are_understood() {
 }
 
 #[test]
+fn a_name_of_several_tools_is_told_by_its_fields() {
+    // [MX-21]
+    assert_eq!(form("search_files", &json!({"regex": "x", "path": "src"})).0, "Grep");
+    assert_eq!(form("search_files", &json!({"pattern": "x", "output_mode": "content"})).0, "Grep");
+    assert_eq!(form("search_files", &json!({"glob_pattern": "*.rs"})).0, "Glob");
+    assert_eq!(form("search_files", &json!({"pattern": "*.rs"})).0, "search_files", "it could be both");
+}
+
+#[test]
 fn unknown_names_get_the_nearest_tool() {
     // [MX-21]
     let registry = ToolRegistry::new(|_| true);

@@ -50,6 +50,8 @@ struct Processes {
     wall: Duration,
     peak_kb: u64,
     errors: String,
+    /// A process did not end in its time and was killed.
+    is_late: bool,
 }
 
 pub(super) fn run(task: &Task, binary: &Path, backend: &Backend) -> Result<Finished> {
@@ -128,7 +130,9 @@ fn processes(
         command.stdout(File::create(&out)?).stderr(File::create(&err)?);
         let began = Instant::now();
         let child = command.spawn().with_context(|| format!("{} does not start", binary.display()))?;
-        all.peak_kb = all.peak_kb.max(wait(child, task.limit)?);
+        let (peak_kb, is_late) = wait(child, task.limit)?;
+        all.peak_kb = all.peak_kb.max(peak_kb);
+        all.is_late |= is_late;
         all.wall += began.elapsed();
         let text = std::fs::read_to_string(&out).unwrap_or_default();
         all.lines.extend(text.lines().filter_map(|line| serde_json::from_str(line).ok()));
@@ -165,20 +169,20 @@ fn connect(command: &mut std::process::Command, to: &Connection<'_>, task: &Task
     Ok(())
 }
 
-/// Waits for the end; returns the most memory the process used. A run over its limit is killed.
-fn wait(mut child: Child, limit: Duration) -> Result<u64> {
+/// Waits for the end; returns the most memory the process used, and whether it was over its limit and killed.
+fn wait(mut child: Child, limit: Duration) -> Result<(u64, bool)> {
     const STEP: Duration = Duration::from_millis(4);
     let deadline = Instant::now() + limit;
     let mut peak = 0;
     loop {
         peak = peak.max(peak_memory(child.id()));
         if child.try_wait()?.is_some() {
-            return Ok(peak);
+            return Ok((peak, false));
         }
         if Instant::now() > deadline {
             child.kill()?;
             child.wait()?;
-            return Ok(peak);
+            return Ok((peak, true));
         }
         std::thread::sleep(STEP);
     }
@@ -220,7 +224,10 @@ fn checked(
     ]);
     let output = command.output().context("the check does not start")?;
     let mut said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned();
-    let passed = output.status.success() && !answers.is_empty();
+    let passed = output.status.success() && !answers.is_empty() && !ran.is_late;
+    if ran.is_late {
+        said = format!("the run did not end within {} s and was killed; {said}", task.limit.as_secs());
+    }
     if !passed && answers.is_empty() {
         said.push_str(" (the run gave no result) ");
         said.push_str(&ran.errors.chars().take(300).collect::<String>());
@@ -252,3 +259,7 @@ fn difference(ran: &Processes) -> Option<String> {
     all.retain(|text| text.contains("exchange"));
     all.into_iter().next()
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

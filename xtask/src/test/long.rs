@@ -30,6 +30,7 @@ const FORMS: &[LongForm] = &[
     LongForm::sampled("flag order", "gimlet-permission", "wrappers::the_order_of_flags", 5_000),
     // Each sample is a command in four folders, judged with and without rules.
     LongForm::sampled("silent forms", "gimlet-cli", "silent_forms::random_silent", 3_000),
+    LongForm { piece: 10_000, ..LongForm::sampled("edit forms", "gimlet-tools", "edit_forms::random_edits", 100_000) },
     LongForm { name: "soak", package: "gimlet-cli", test: "soak::", samples: 2_000, piece: 2_000, release: true },
 ];
 

@@ -55,16 +55,22 @@ pub(super) fn output_file(text: &str, directory: Option<&str>) -> Option<String>
     mentioned(text).iter().find(is_output).cloned()
 }
 
-/// A word that looks like the id of a task or an agent: small letters and digits, both, eight to twenty of them.
+/// The id of a task or an agent: eight to twenty small letters and digits, named as one, else the first word with both.
 pub(super) fn task_id(text: &str) -> Option<String> {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-    let is_id = |word: &&str| {
-        (8..=20).contains(&word.len())
-            && word.bytes().any(|b| b.is_ascii_digit())
-            && word.bytes().any(|b| b.is_ascii_lowercase())
-            && word.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_lowercase())
+    let is_small = |word: &&str| {
+        (8..=20).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_lowercase())
     };
-    words.into_iter().find(is_id).map(str::to_owned)
+    let after = |mark: &str| {
+        let rest = &text[text.find(mark)? + mark.len()..];
+        let word = rest.trim_start().split(|c: char| !c.is_ascii_alphanumeric()).next();
+        word.filter(is_small)
+    };
+    let named = ["as task ", "ID: ", "Id: ", "id: "].into_iter().find_map(after);
+    let is_id = |word: &&str| {
+        is_small(word) && word.bytes().any(|b| b.is_ascii_digit()) && word.bytes().any(|b| b.is_ascii_lowercase())
+    };
+    let any = || text.split(|c: char| !c.is_ascii_alphanumeric()).find(is_id);
+    named.or_else(any).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -90,6 +96,9 @@ mod tests {
     fn ids_and_output_files_are_found() {
         assert_eq!(task_id("Running as task b0f3k29ab. Output"), Some("b0f3k29ab".to_owned()));
         assert_eq!(task_id("Running in the background"), None);
+        let letters = "Running as task bxudbchxl. Output goes to /tmp/99ae1757/x";
+        assert_eq!(task_id(letters), Some("bxudbchxl".to_owned()), "an id need not have digits");
+        assert_eq!(task_id("agentId: a1b2c3d4e5f6 (to continue)"), Some("a1b2c3d4e5f6".to_owned()));
         let text = "Full output saved to: /home/u/.claude/x/tool-results/abc.txt\n";
         assert_eq!(output_file(text, Some("/w")).as_deref(), Some("/home/u/.claude/x/tool-results/abc.txt"));
         assert_eq!(output_file("/w/project/file.py failed", Some("/w")), None);

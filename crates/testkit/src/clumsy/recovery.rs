@@ -4,7 +4,7 @@
 use super::attempt::Attempt;
 use super::call::PlannedCall;
 use super::intent::{EditText, IntentKind};
-use super::lines::{best_match, diff_block, numbered_blocks, transplant};
+use super::lines::{best_match, brought_up_to_date, diff_block, numbered_blocks, replaced_lines, transplant};
 use super::paths::{base_name, mentioned, output_file, parent, suggested};
 use super::view::{RequestView, ShownResult};
 use serde_json::{Value, json};
@@ -179,6 +179,9 @@ fn after_edit(attempt: &Attempt, result: &ShownResult) -> Move {
     if has(&["already holds", "already applied", "seems to be done"]) {
         return Move::Accept;
     }
+    if let Some(call) = brought_up(attempt, text) {
+        return Move::Send(call);
+    }
     // What the model sent itself teaches nothing.
     let told = text.replace(attempt.call.text("old_string").trim_end(), "");
     let mut blocks = numbered_blocks(&told);
@@ -192,6 +195,20 @@ fn after_edit(attempt: &Attempt, result: &ShownResult) -> Move {
         return Move::Send(attempt.right.clone());
     }
     Move::Look(PlannedCall::read(attempt.call.text("file_path")))
+}
+
+/// The edit with the lines that a difference in the text replaces as they are now; `None` when it has none of them.
+fn brought_up(attempt: &Attempt, text: &str) -> Option<PlannedCall> {
+    let belief = plainer(attempt.belief.as_ref()?);
+    let news = replaced_lines(text);
+    let old = brought_up_to_date(&belief.old, &news);
+    if old == belief.old {
+        return None;
+    }
+    let mut call = attempt.call.clone();
+    call.set("old_string", old);
+    call.set("new_string", brought_up_to_date(&belief.new, &news));
+    Some(call)
 }
 
 /// The edit with the shown lines that are most like the believed ones; `None` when they teach nothing new.

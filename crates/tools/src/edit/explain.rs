@@ -42,6 +42,16 @@ pub(super) fn not_found(path: &Path, text: &str, old: &str, new: &str) -> String
     clip(out)
 }
 
+/// Explains that `old` is not in the file at `path`, and once in `other`.
+pub(super) fn in_other_file(path: &Path, old: &str, other: &Path, line: usize) -> String {
+    clip(format!(
+        "`old_string` was not found in {}: \"{}\". {} has it, at line {line}: if that file was meant, send its path.",
+        path.display(),
+        echo(old),
+        other.display()
+    ))
+}
+
 /// Explains that `old` occurs at all of `places`.
 pub(super) fn ambiguous(path: &Path, text: &str, places: &[Range<usize>]) -> String {
     let count = places.len();
@@ -94,7 +104,7 @@ fn clipped(text: &str, most: usize) -> String {
 }
 
 /// The line, counted from 1, at which the file holds `new`, when that is long enough to mean something.
-fn applied_line(text: &str, new: &str) -> Option<usize> {
+pub(super) fn applied_line(text: &str, new: &str) -> Option<usize> {
     let is_telling = new.chars().filter(|c| !c.is_whitespace()).take(MIN_APPLIED_CHARS).count() == MIN_APPLIED_CHARS;
     is_telling.then(|| text.find(new)).flatten().map(|at| line_index(text, at) + 1)
 }

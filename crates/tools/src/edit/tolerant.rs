@@ -92,6 +92,9 @@ fn choose(text: &str, mut places: Vec<Place>) -> TolerantSearch {
     }
     match places.pop() {
         Some(Place { range, change: Some((replacement, difference)) }) if text[range.clone()] != replacement => {
+            if joins_lines(text, &range, &replacement) {
+                return TolerantSearch::Nothing;
+            }
             // The text that is there must say by itself which place is meant.
             match overlapping(text, &text[range.clone()]) {
                 all if all.len() > 1 => TolerantSearch::Several(all),
@@ -102,9 +105,20 @@ fn choose(text: &str, mut places: Vec<Place>) -> TolerantSearch {
     }
 }
 
+/// Whether the line that follows would become a part of the replacement's last line, which nobody asks for knowingly.
+fn joins_lines(text: &str, range: &Range<usize>, replacement: &str) -> bool {
+    let rest = &text[range.end..];
+    text[range.clone()].ends_with('\n')
+        && !replacement.is_empty()
+        && !replacement.ends_with('\n')
+        && !rest.is_empty()
+        && !rest.starts_with('\n')
+}
+
 /// The lines of `text` without their line ends, with the offset of each. Text that ends with a newline has an empty
 /// last line.
 struct Lines<'a> {
+    all: &'a str,
     text: Vec<&'a str>,
     starts: Vec<usize>,
 }
@@ -113,11 +127,15 @@ impl<'a> Lines<'a> {
     fn of(text: &'a str) -> Self {
         let lines: Vec<&str> = text.split('\n').collect();
         let starts = lines.iter().scan(0, |at, line| Some(std::mem::replace(at, *at + line.len() + 1))).collect();
-        Self { text: lines, starts }
+        Self { all: text, text: lines, starts }
     }
 
     fn len(&self) -> usize {
         self.text.len()
+    }
+
+    fn is_line_end(&self, offset: usize) -> bool {
+        self.all[offset..].is_empty() || self.all[offset..].starts_with('\n')
     }
 
     /// The indices at which `count` lines fit.
@@ -126,18 +144,48 @@ impl<'a> Lines<'a> {
     }
 }
 
+/// The place that was found; where whole lines elsewhere are `wanted` as well but for newlines around it, all of these:
+/// none of them is chosen.
+fn unless_several(
+    found: Vec<Place>,
+    lines: &Lines<'_>,
+    wanted: &str,
+    is_equal: impl Fn(&str, &str) -> bool,
+) -> Vec<Place> {
+    let wanted: Vec<&str> = wanted.trim_matches('\n').split('\n').collect();
+    if found.len() != 1 {
+        return found;
+    }
+    let fits = |at: &usize| lines.text[*at..].iter().zip(&wanted).all(|(file, wanted)| is_equal(file, wanted));
+    let place = |at: usize| {
+        let last = at + wanted.len() - 1;
+        Place { range: lines.starts[at]..lines.starts[last] + lines.text[last].len(), change: None }
+    };
+    let all: Vec<Place> = lines.windows(wanted.len()).filter(fits).map(place).collect();
+    if all.len() > 1 { all } else { found }
+}
+
 /// The lines of `new` for the file: those that `old` has too as they are in the file (`found`, line by line that of
-/// `old`), the others converted. `None` when one of them cannot be converted.
+/// `old`), the others converted. Where the place ends within a line (`ends_line` is false), a blank last line that stood
+/// before other lines is converted too: the rest of that line must not get its white space. `None` when a line cannot be
+/// converted.
 fn keep_file_lines(
     found: &[&str],
     old: &[&str],
     new: &[&str],
+    ends_line: bool,
     convert: impl Fn(&str) -> Option<String>,
 ) -> Option<String> {
     let mut out: Vec<String> = Vec::with_capacity(new.len());
     for op in compare(old, new, None) {
         match op.tag() {
-            DiffTag::Equal => out.extend(found[op.old_range()].iter().map(|line| (*line).to_owned())),
+            DiffTag::Equal => {
+                for (old_at, new_at) in op.old_range().zip(op.new_range()) {
+                    let is_moved_end = new_at + 1 == new.len() && old_at + 1 < old.len();
+                    let is_moved_end = is_moved_end && !ends_line && new[new_at].trim().is_empty();
+                    out.push(if is_moved_end { convert(new[new_at])? } else { found[old_at].to_owned() });
+                }
+            }
             DiffTag::Insert | DiffTag::Replace => {
                 for line in &new[op.new_range()] {
                     out.push(convert(line)?);

@@ -47,6 +47,11 @@ fn white_space_at_line_ends_is_ignored_and_kept_where_nothing_changes() {
         None,
         "it would join the next line"
     );
+    // One newline more than there is, and fewer in the new text: those are kept.
+    assert_eq!(edited("a\nvalue = compute\n", "value = compute\n\n", "value = 1\n"), "a\nvalue = 1\n");
+    assert_eq!(edited("value = compute\nnext\n", "value = compute\n\n", "value = 1\n"), "value = 1\nnext\n");
+    assert_eq!(edited("value = compute\nnext\n", "value = compute\n\n", "value = 1\n\n"), "value = 1\nnext\n");
+    assert_eq!(edited("value = compute\nnext\n", "value = compute\n\n", ""), "next\n");
 }
 
 #[test]
@@ -129,6 +134,28 @@ fn several_places_short_texts_and_nothing_to_change_are_refused() {
     assert_eq!(search("\tcall_something()\n", "    call_something()", "\tcall_something()"), TolerantSearch::Nothing);
 }
 
+#[test]
+fn white_space_of_a_blank_line_is_not_put_before_another_line() {
+    // [MX-2]
+    assert_eq!(
+        edited("first = 1;\nsecond = 2;\n\t\nthird;\n", "first = 1;\nsecond = 2;\n\n", "first = 1;\nsecond = 2;\n"),
+        "first = 1;\nsecond = 2;\nthird;\n"
+    );
+    assert_eq!(
+        edited("\tfirst = 1;\n\tsecond = 2;\n\t\nthird;\n", "first = 1;\nsecond = 2;\n\n", "second = 2;\n"),
+        "\tsecond = 2;\nthird;\n"
+    );
+}
+
+#[test]
+fn a_place_at_the_end_of_the_file_without_a_newline_counts() {
+    // [MX-2]
+    let several = |text: &str, old: &str| matches!(search(text, old, "other\n"), TolerantSearch::Several(places) if places.len() == 2);
+    assert!(several("first = 1;\nsecond = 2;\nx\nfirst = 1;\nsecond = 2;", "first = 1;\nsecond = 2;\n\n"));
+    assert!(several("first = 1;\nsecond = 2;\nx\nfirst = 1;\nsecond = 2;", "first = 1;  \nsecond = 2;\n"));
+    assert!(several("\tfirst = 1;\n\tsecond = 2;\nx\n\tfirst = 1;\n\tsecond = 2;", "first = 1;\nsecond = 2;\n"));
+}
+
 /// A file of indented lines, and the slip with which part of it is sent.
 fn cases() -> impl Strategy<Value = (Vec<String>, usize, usize, usize, usize)> {
     let word = "[a-c]{1,2}|[a-c]\\(x\\)|é – y";
@@ -189,7 +216,9 @@ proptest! {
                 prop_assert!(found.range.end <= start + region.join("\n").len() + 1);
                 let meant = format!("{}{}{}", &file[..start], wished.join("\n"), &file[start + region.join("\n").len()..]);
                 let made = format!("{}{}{}", &file[..found.range.start], found.replacement, &file[found.range.end..]);
-                prop_assert_eq!(made, meant);
+                // A newline that was sent too often may leave the file with a final one.
+                let is_longer = slip == 6 && made.strip_suffix('\n') == Some(meant.as_str());
+                prop_assert!(made == meant || is_longer, "{made:?} and not {meant:?}");
             }
         }
     }

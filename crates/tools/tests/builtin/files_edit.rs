@@ -17,7 +17,7 @@ fn write(path: impl AsRef<Path>, content: &str) -> Value {
 }
 
 /// Applies `structuredPatch` to `originalFile` as a reader would.
-fn patched(result: &Value) -> String {
+pub(crate) fn patched(result: &Value) -> String {
     let original = result["originalFile"].as_str().unwrap();
     let lines: Vec<&str> = original.split_inclusive('\n').collect();
     let (mut out, mut at) = (String::new(), 0);
@@ -421,4 +421,37 @@ fn accesses_are_absolute_and_normalised() {
     assert_eq!(access("Read", json!({"file_path": "x/../f"})), [Access::ReadPath(at.clone())]);
     assert_eq!(access("Write", write("./f", "")), [Access::WritePath(at.clone())]);
     assert_eq!(access("Edit", edit("f", "a", "b")), [Access::WritePath(at)]);
+}
+
+// [MX-6]
+#[tokio::test]
+async fn the_other_file_that_has_the_text_is_named() {
+    let mut bench = Bench::new();
+    let (one, other) = (bench.file("one.py", "first = 1\n"), bench.file("other.py", "x\ntotal = compute(1)\n"));
+    let call = edit(&one, "total = compute(1)", "total = 2");
+    assert!(!bench.fails("Edit", call.clone()).await.contains("other.py"), "it was not seen");
+    bench.ok("Read", json!({"file_path": other})).await;
+    let text = bench.fails("Edit", call.clone()).await;
+    assert!(text.contains(&format!("{} has it, at line 2", other.display())), "{text}");
+    bench.may_read = std::sync::Arc::new(|path: &Path, _| !path.ends_with("other.py"));
+    assert!(!bench.fails("Edit", call.clone()).await.contains("other.py"), "it may not be read");
+    bench.may_read = std::sync::Arc::new(|_: &Path, _| true);
+    let third = bench.file("third.py", "total = compute(1)\n");
+    bench.ok("Read", json!({"file_path": third})).await;
+    let text = bench.fails("Edit", call).await;
+    assert!(!text.contains("other.py") && !text.contains("third.py"), "two files have it: {text}");
+}
+
+// [MX-12] Of names that are equally like the one that was sent, none is chosen.
+#[tokio::test]
+async fn equally_near_names_are_all_told() {
+    let bench = Bench::new();
+    for number in 1..=4 {
+        bench.file(&format!("part_{number}.py"), "");
+    }
+    let text = bench.fails("Edit", edit(bench.dir.join("part4_.py"), "a", "b")).await;
+    assert!(text.contains(&format!("Did you mean {}?", bench.dir.join("part_4.py").display())), "{text}");
+    let text = bench.fails("Edit", edit(bench.dir.join("part_9.py"), "a", "b")).await;
+    let named = |number: usize| text.contains(&format!("part_{number}.py"));
+    assert!(named(1) && named(2) && named(3) && text.contains("Did you mean one of these?"), "{text}");
 }

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod edit_forms;
 mod files_edit;
 mod files_media;
 mod files_notebook;

@@ -1,6 +1,6 @@
 //! Equal line by line but for leading white space, which differs by one rule in the whole text.
 
-use super::{Lines, Place, TextDifference, keep_file_lines};
+use super::{Lines, Place, TextDifference, keep_file_lines, unless_several};
 use crate::edit::explain::count_blanks;
 use std::ops::Range;
 
@@ -19,22 +19,22 @@ pub(in crate::edit) enum IndentRule {
 
 pub(super) fn places(text: &str, old: &str, new: &str) -> Vec<Place> {
     let Some((old, new)) = without_leading_newlines(old, new) else { return Vec::new() };
-    // Whole lines are replaced: without its newline the replacement would join the next line.
-    let joins_next_line = old.ends_with('\n') && !new.is_empty() && !new.ends_with('\n');
     let lines = Lines::of(text);
     let wanted: Vec<&str> = old.split('\n').collect();
     let new: Vec<&str> = new.split('\n').collect();
     let fitting = lines.windows(wanted.len()).filter_map(|at| fit(&lines, at, &wanted));
-    fitting
+    let found = fitting
         .map(|(range, found)| {
-            let rule = IndentRule::between(&wanted, &found).filter(|_| !joins_next_line);
+            let rule = IndentRule::between(&wanted, &found);
             let change = rule.and_then(|rule| {
-                let text = keep_file_lines(&found, &wanted, &new, |line| rule.apply(line))?;
+                let ends_line = lines.is_line_end(range.end);
+                let text = keep_file_lines(&found, &wanted, &new, ends_line, |line| rule.apply(line))?;
                 Some((text, TextDifference::Indentation(rule)))
             });
             Place { range, change }
         })
-        .collect()
+        .collect();
+    unless_several(found, &lines, old, |file, wanted| file.trim_start() == wanted.trim_start())
 }
 
 /// Both texts without the newlines they begin with; `None` when they begin with different ones.

@@ -1,22 +1,23 @@
 //! Equal but for white space at line ends, or for one final newline more than the file has.
 
-use super::{Lines, Place, TextDifference, keep_file_lines};
+use super::{Lines, Place, TextDifference, keep_file_lines, unless_several};
 use std::ops::Range;
 
 pub(super) fn places(text: &str, old: &str, new: &str) -> Vec<Place> {
     let lines = Lines::of(text);
     let found = trimmed_places(&lines, old, new);
-    if !found.is_empty() {
-        return found;
-    }
-    let Some(shorter) = old.strip_suffix('\n') else { return found };
-    match new.strip_suffix('\n') {
-        Some(new) => trimmed_places(&lines, shorter, new),
-        // Without its newline the replacement would join the next line, unless there is none.
-        None => {
-            trimmed_places(&lines, shorter, new).into_iter().filter(|place| place.range.end == text.len()).collect()
-        }
-    }
+    let found = if found.is_empty() { without_newline(&lines, old, new) } else { found };
+    unless_several(found, &lines, old, |file, wanted| file.trim_end() == wanted.trim_end())
+}
+
+/// The places of `old` without its last newline, which the file does not have.
+fn without_newline(lines: &Lines<'_>, old: &str, new: &str) -> Vec<Place> {
+    let Some(old_rest) = old.strip_suffix('\n') else { return Vec::new() };
+    // The newline is left out of both texts. A new text that ends with fewer newlines than the old one keeps its own:
+    // they are what is wanted after it.
+    let newlines = |text: &str| text.len() - text.trim_end_matches('\n').len();
+    let new = new.strip_suffix('\n').filter(|_| newlines(new) >= newlines(old)).unwrap_or(new);
+    trimmed_places(lines, old_rest, new)
 }
 
 fn trimmed_places(lines: &Lines<'_>, old: &str, new: &str) -> Vec<Place> {
@@ -28,7 +29,7 @@ fn trimmed_places(lines: &Lines<'_>, old: &str, new: &str) -> Vec<Place> {
             // White space that was sent at line ends where the file has none is not meant.
             let is_extra = found.iter().zip(&old).any(|(file, sent)| ends_blank(sent) && !ends_blank(file));
             let convert = |line: &str| Some(if is_extra { line.trim_end() } else { line }.to_owned());
-            let replacement = keep_file_lines(&found, &old, &new, convert);
+            let replacement = keep_file_lines(&found, &old, &new, lines.is_line_end(range.end), convert);
             Place { range, change: replacement.map(|text| (text, TextDifference::LineEnds)) }
         })
         .collect()
