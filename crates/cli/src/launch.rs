@@ -4,12 +4,14 @@ use crate::args::{Args, FormatFlag};
 use engine::options::ForkTarget;
 use engine::{SessionChoice, SessionOptions, StartRequest};
 use headless::{HeadlessJob, OutputFormat, RunInput};
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::Path;
 use sys::Env;
 use wire::mode::PermissionMode;
 
-const SETTINGS_LIMIT: u64 = 2 * 1024 * 1024;
+const SETTINGS_LIMIT: usize = 2 << 20;
+/// As for a prompt on standard input.
+const PROMPT_LIMIT: usize = 10 << 20;
 
 /// Why no headless session starts.
 #[derive(Debug, PartialEq, Eq)]
@@ -231,19 +233,21 @@ fn read_pipe(given: &mut String, flag: &str) -> Result<(), LaunchRefusal> {
         return Ok(());
     }
     let refuse = |why: &str| LaunchRefusal::startup(format!("Error: {flag}: {given} {why}"));
-    let mut text = String::new();
-    let file = std::fs::File::open(&*given).map_err(|error| refuse(&format!("cannot be read: {error}")))?;
-    file.take(SETTINGS_LIMIT + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| refuse(&format!("cannot be read: {error}")))?;
-    if text.len() as u64 > SETTINGS_LIMIT {
-        return Err(refuse("is larger than 2 MiB"));
-    }
+    let text = read_named(Path::new(&*given), SETTINGS_LIMIT).map_err(|why| refuse(&why))?;
     if !text.trim_start().starts_with('{') {
         return Err(refuse("holds no JSON object: it must begin with {"));
     }
     *given = text;
     Ok(())
+}
+
+/// The text of a file that the command line names, which may be a pipe; or why it cannot be used.
+fn read_named(path: &Path, limit: usize) -> Result<String, String> {
+    sys::fs::read_named_text(path, limit).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => format!("is larger than {} MiB", limit >> 20),
+        ErrorKind::InvalidData => format!("is no UTF-8 text: {error}"),
+        _ => format!("cannot be read: {error}"),
+    })
 }
 
 fn check_settings(text: &str, cwd: &Path) -> Result<(), LaunchRefusal> {
@@ -260,7 +264,7 @@ fn check_settings(text: &str, cwd: &Path) -> Result<(), LaunchRefusal> {
     if !metadata.is_file() {
         return Err(LaunchRefusal::startup(format!("Error: --settings: {} is not a regular file", path.display())));
     }
-    if metadata.len() > SETTINGS_LIMIT {
+    if metadata.len() > SETTINGS_LIMIT as u64 {
         return Err(LaunchRefusal::startup(format!("Error: --settings: {} is larger than 2 MiB", path.display())));
     }
     Ok(())
@@ -275,9 +279,9 @@ fn schema(text: &str) -> Result<serde_json::Value, LaunchRefusal> {
 fn prompt_text(text: Option<String>, file: Option<&Path>, cwd: &Path) -> Result<Option<String>, LaunchRefusal> {
     let Some(file) = file else { return Ok(text) };
     let path = cwd.join(file);
-    match std::fs::read_to_string(&path) {
+    match read_named(&path, PROMPT_LIMIT) {
         Ok(text) => Ok(Some(text)),
-        Err(error) => Err(LaunchRefusal::startup(format!("Error: system prompt file {}: {error}", path.display()))),
+        Err(why) => Err(LaunchRefusal::startup(format!("Error: the system prompt file {} {why}", path.display()))),
     }
 }
 

@@ -104,6 +104,18 @@ fn files_are_checked_before_the_start() {
     let options = job.unwrap().boot.options;
     assert_eq!(options.prompt.system.as_deref(), Some("Be kind.")); // [SDK-14] [CLI-13]
     assert_eq!(options.prompt.append.as_deref(), Some("And brief."));
+    for flag in ["--system-prompt-file", "--append-system-prompt-file"] {
+        let endless = message(&["-p", "x", flag, "/dev/zero"]);
+        assert_eq!(endless, "Error: the system prompt file /dev/zero is larger than 10 MiB");
+        assert!(message(&["-p", "x", flag, "/no/such.md"]).contains("/no/such.md cannot be read: No such file"));
+    }
+    for flag in ["--settings", "--mcp-config"] {
+        std::fs::write(&prompt, [0xff]).unwrap();
+        let pipe = std::fs::File::open("/dev/zero").unwrap();
+        let handed_over = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&pipe));
+        assert!(message(&["-p", "x", flag, &handed_over]).ends_with("is larger than 2 MiB"), "{flag}");
+    }
+    assert!(message(&["-p", "x", "--system-prompt-file", prompt.to_str().unwrap()]).contains("is no UTF-8 text"));
 }
 
 #[test]

@@ -15,6 +15,9 @@ use tools::Workspace;
 use wire::mode::PermissionMode;
 use wire::settings::{RuleBehaviour, SettingsSource};
 
+/// Most bytes of a table of expected decisions.
+const MAX_TABLE_BYTES: usize = 10 << 20;
+
 pub(crate) const USAGE: &str = "Usage: gimlet permissions <command> [options]
 
 Commands:
@@ -211,7 +214,7 @@ impl PermissionsContext {
     }
 
     fn test(&self, file: &Path) -> Result<(String, u8), String> {
-        let text = std::fs::read_to_string(self.workspace.cwd.join(file))
+        let text = sys::fs::read_named_text(&self.workspace.cwd.join(file), MAX_TABLE_BYTES)
             .map_err(|error| format!("Error: could not read {}: {error}", file.display()))?;
         let (mut out, mut passed, mut failed) = (String::new(), 0, 0);
         for (index, line) in text.lines().enumerate().filter(|(_, line)| is_row(line)) {

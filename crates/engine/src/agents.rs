@@ -4,6 +4,7 @@
 //! result is delivered exactly once.
 
 pub(crate) mod builtin;
+pub(crate) mod last_calls;
 pub(crate) mod limits;
 mod mention;
 pub(crate) mod recover;

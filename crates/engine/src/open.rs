@@ -45,7 +45,6 @@ use session_parts::host::HostSender;
 use session_parts::host::InitFacts;
 use session_parts::host::{HostFlags, StateFrames};
 use session_parts::ledger::Ledger;
-use session_parts::mcp::McpToolset;
 use session_parts::options::selection;
 use session_parts::options::{SessionChoice, SessionOptions, StartRequest};
 use session_parts::permission_prompt::PermissionChannel;
@@ -395,6 +394,7 @@ impl SessionAssembly {
         toolbox::add_agents(&mut registry, &self, &policy, &spawner);
         toolbox::add_worktrees(&mut registry, &self, &policy);
         let registry = Arc::new(registry);
+        let mcp = self.toolset((servers, &registry, &policy), restored.as_ref(), remembered);
         let hooks = self.session_hooks(catalogue, (callers, own_hooks), host.clone(), (env_files, &spawner));
         let output = self.session_output(host.clone(), ledger, live);
         let rules = self.session_rules(watch, policy, chosen_mode, &questions);
@@ -409,7 +409,6 @@ impl SessionAssembly {
             worktree_guard: self.active_worktree.as_ref().map(|active| active.guard()),
             active_worktree: self.active_worktree.clone(),
         };
-        let mcp = McpToolset::new(servers, Arc::clone(&registry), self.server_filter()).continue_from(remembered);
         let knowledge = KnowledgeParts { skills, mcp, plan: self.planning() };
         let system = recipe.system(&self.loaded, &self.model.id);
         let context = self.context(identity, PromptInputs { restored, files, system, facts });

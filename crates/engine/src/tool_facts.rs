@@ -3,13 +3,13 @@
 
 use session_parts::{mcp, structured};
 use tools::builtin;
-use tools::facts::{AgentUse, ToolClass, ToolConfinement, ToolFacts};
+use tools::facts::{AgentUse, ToolClass, ToolConfinement, ToolDemand, ToolFacts};
 
 /// Name and facts of the tools of this crate.
 pub(crate) const AGENT: (&str, ToolFacts) =
     ("Agent", ToolFacts { agents: AgentUse::Nested, reads_session: true, ..ToolFacts::of(ToolClass::Agent) });
 pub(crate) const SEND_MESSAGE: (&str, ToolFacts) =
-    ("SendMessage", ToolFacts { agents: AgentUse::Always, reads_session: true, ..ToolFacts::of(ToolClass::Message) });
+    ("SendMessage", ToolFacts { demand: ToolDemand::Seldom, ..for_all_agents(ToolClass::Message) });
 pub(crate) const SKILL: (&str, ToolFacts) = ("Skill", SKILL_FACTS);
 pub(crate) const ENTER_WORKTREE: (&str, ToolFacts) = ("EnterWorktree", WORKTREE_FACTS);
 pub(crate) const EXIT_WORKTREE: (&str, ToolFacts) = ("ExitWorktree", WORKTREE_FACTS);
@@ -20,8 +20,12 @@ const SKILL_FACTS: ToolFacts = ToolFacts {
     reads_session: true,
     ..ToolFacts::of(ToolClass::Skill)
 };
-const WORKTREE_FACTS: ToolFacts =
-    ToolFacts { agents: AgentUse::Always, reads_session: true, ..ToolFacts::of(ToolClass::Worktree) };
+const WORKTREE_FACTS: ToolFacts = ToolFacts { demand: ToolDemand::Seldom, ..for_all_agents(ToolClass::Worktree) };
+
+/// The facts of a tool that reads the session and that every agent may have.
+const fn for_all_agents(class: ToolClass) -> ToolFacts {
+    ToolFacts { agents: AgentUse::Always, reads_session: true, ..ToolFacts::of(class) }
+}
 
 /// Tools outside of the table of the crate `tools`, because they need the session.
 const SESSION_TOOLS: [(&str, ToolFacts); 9] = [

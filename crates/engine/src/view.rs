@@ -6,6 +6,7 @@ use permission::Policy;
 use session_parts::context::ForkContext;
 use session_parts::grants::{BypassAvailability, ModeOwner};
 use session_parts::hooks::InheritedHooks;
+use session_parts::mcp::ToldTools;
 use session_parts::permission_prompt::PermissionChannel;
 use session_parts::plan::PlanState;
 use session_parts::provider::ProviderConnection;
@@ -46,6 +47,8 @@ pub(crate) struct SessionView {
     pub spawner: Weak<AgentSpawner>,
     /// The context a fork starts with; `None` where forks are switched off.
     pub fork_context: Option<Arc<ForkContext>>,
+    /// What the context of a fork was told about tools.
+    pub fork_tools: Option<ToldTools>,
 }
 
 impl SessionView {

@@ -386,6 +386,7 @@ fn the_keys_of_every_service_in_the_table_are_hidden() {
                 | formats::KeyBody::Setting
                 | formats::KeyBody::SettingValue
                 | formats::KeyBody::Authorization
+                | formats::KeyBody::KeyHeader
                 | formats::KeyBody::Jwt
                 | formats::KeyBody::Pem
         );
@@ -465,6 +466,15 @@ fn credentials_in_headers_and_connection_strings_are_hidden() {
         ),
         (format!("Server=s;Pwd={pass}\""), "Server=s;Pwd=[secret password hidden by gimlet]\""),
         (format!("Authorization: Bearer {}", github()), "Authorization: Bearer [secret GitHub token hidden by gimlet]"),
+        (format!("> x-api-key: {token}\r\n"), "> x-api-key: [secret key header hidden by gimlet]\r\n"),
+        (format!("-H 'X-Api-Key:{token}'"), "-H 'X-Api-Key:[secret key header hidden by gimlet]'"),
+        (format!("{{\"x-api-key\": \"{token}\"}}"), "{\"x-api-key\": \"[secret key header hidden by gimlet]\"}"),
+        (format!("(\"X-API-Key\", \"{token}\")"), "(\"X-API-Key\", \"[secret key header hidden by gimlet]\")"),
+        (format!("x-goog-api-key: {}", github()), "x-goog-api-key: [secret GitHub token hidden by gimlet]"),
+        (format!("curl -su -u bob:{pass}1 https://h"), "curl -su -u bob:[secret password hidden by gimlet] https://h"),
+        (format!("curl -v --user \"bob:{pass}\" h"), "curl -v --user \"bob:[secret password hidden by gimlet]\" h"),
+        (format!("$ curl -u 'bob:{pass}'"), "$ curl -u 'bob:[secret password hidden by gimlet]'"),
+        (format!("\"curl --user=bob:{pass}\""), "\"curl --user=bob:[secret password hidden by gimlet]\""),
     ] {
         assert_eq!(mask.text(&text), shown);
         let each: Vec<usize> = (0..text.len()).collect();
@@ -593,6 +603,20 @@ fn code_and_addresses_that_only_look_like_settings_are_left_alone() {
         "the key [password] = value",
         "if (a && password == other) {",
         "?sig=short&x=1",
+        "x-api-key: your-api-key-goes-here-1",
+        "x-api-key: $ANTHROPIC_API_KEY_2",
+        "\"x-api-key\": process.env.API_KEY_2_VALUE,",
+        "\"x-api-key\": anthropicApiKey2Value,",
+        "headers.insert(\"x-api-key\", api_key_v2_of_config);",
+        "x-api-key: ${{ secrets.KEY_1 }}",
+        "the x-api-key header1234567890abc",
+        "x-api-key, anthropic-version2023x06x01",
+        "curl -u user:password https://h",
+        "curl -u \"$USER:$PASSWORD_12\" https://h",
+        "curl -u admin:changeme https://h",
+        "curl -u bob https://h:8080/Zk38sKw02kd9",
+        "docker run -u 1000:Zk38sKw02kd9 image",
+        "curl https://h\nrsync -u host:Backups2024 .",
         "COMMAND.NOTIFY.OTHER MTU.x NTLM.a.b OTHERWISE",
     ] {
         assert_eq!(mask.text(text), text);
@@ -693,6 +717,8 @@ fn texts() -> impl Strategy<Value = String> {
         Just("eyJhbGci".to_owned()),
         Just("Authorization: Bearer ".to_owned()),
         Just("authorization: basic ".to_owned()),
+        Just("x-api-key: ".to_owned()),
+        Just("curl -u bob:".to_owned()),
         Just("postgres://app:".to_owned()),
         Just("@db.internal/".to_owned()),
         Just(";Password=".to_owned()),

@@ -20,6 +20,8 @@ pub enum HistoryPart {
     Joined,
     /// Reminders, instructions and notices: placed before the prompt they were sent with.
     Beside,
+    /// The summary of everything before it: it is never taken back.
+    Summary,
     /// Answers, results and everything else, in order of arrival.
     Other,
 }
@@ -113,9 +115,12 @@ impl History {
         self.size = HistorySize::default();
     }
 
-    /// Removes everything after the last answer except reminders. Returns the uuids of the removed lines.
+    /// Removes everything after the last answer or summary except reminders. Returns the uuids of the removed lines.
     pub fn retract_prompt(&mut self) -> Vec<String> {
-        let answered = self.turns.iter().rposition(|turn| turn.role == Role::Assistant).map_or(0, |at| at + 1);
+        let stays = |(turn, origin): (&Message, &HistoryOrigin)| {
+            turn.role == Role::Assistant || origin.part == HistoryPart::Summary
+        };
+        let answered = self.turns.iter().zip(&self.origins).rposition(stays).map_or(0, |at| at + 1);
         let mut gone = Vec::new();
         for at in (answered..self.turns.len()).rev() {
             if self.origins[at].part != HistoryPart::Beside {
@@ -208,7 +213,7 @@ impl History {
         }
         self.added += 1;
         self.turns = std::iter::once(summary).chain(kept).collect();
-        let first = HistoryOrigin { part: HistoryPart::Other, lines: vec![line], order: 0 };
+        let first = HistoryOrigin { part: HistoryPart::Summary, lines: vec![line], order: 0 };
         self.origins = std::iter::once(first).chain(origins).collect();
         self.size = HistorySize::default();
     }
@@ -364,6 +369,21 @@ mod tests {
         }
         assert_eq!(history.retract_prompt(), ["first"]);
         assert_eq!(texts(&history), ["date", "skills"]);
+    }
+
+    #[test]
+    fn a_retracted_prompt_leaves_the_summary_before_it() {
+        let told = [("summary", HistoryPart::Summary), ("date", HistoryPart::Beside), ("next", HistoryPart::Prompt)];
+        let restored = told.map(|(text, part)| (Message::user_text(text), part, text.to_owned())).to_vec();
+        let mut compacted = history(vec![Message::user_text("go"), answer()]);
+        compacted.replace_before(2, Message::user_text("summary"), "summary".to_owned());
+        for (text, part) in &told[1..] {
+            compacted.push(Message::user_text(text), *part, vec![(*text).to_owned()]);
+        }
+        for mut history in [compacted, restored.into()] {
+            assert_eq!(history.retract_prompt(), ["next"]);
+            assert_eq!(texts(&history), ["summary", "date"]);
+        }
     }
 
     fn answer() -> Message {

@@ -91,7 +91,10 @@ fn part_of(entry: &LoadedEntry) -> HistoryPart {
         let content = entry.message().and_then(|message| message.content);
         content.is_some_and(|content| prompts::is_task_notice(&plain_text(content)))
     };
-    if entry.is_tool_result() || entry.is_compact_summary {
+    if entry.is_compact_summary {
+        return HistoryPart::Summary;
+    }
+    if entry.is_tool_result() {
         return HistoryPart::Other;
     }
     match entry.is_meta {

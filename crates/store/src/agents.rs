@@ -4,7 +4,7 @@
 use crate::error::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use wire::block::BlockHead;
@@ -121,6 +121,17 @@ pub fn list(session_dir: &Path) -> Vec<StoredAgent> {
     found
 }
 
+/// How many of the last calls of an agent are kept.
+pub const LAST_CALLS: usize = 3;
+
+/// A call as the model sent it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedCall {
+    pub tool: String,
+    /// JSON
+    pub input: String,
+}
+
 /// What the transcript of an agent contains.
 #[derive(Clone, Debug, Default)]
 pub struct AgentSummary {
@@ -131,6 +142,8 @@ pub struct AgentSummary {
     /// The last response is our own text about a failed request.
     pub is_api_error: bool,
     pub tool_uses: u64,
+    /// The last calls, oldest first: at most [`LAST_CALLS`].
+    pub last_calls: VecDeque<RecordedCall>,
     pub started_at_ms: Option<u64>,
     pub ended_at_ms: Option<u64>,
     /// Usage of the last response.
@@ -205,7 +218,13 @@ impl AgentSummary {
         for block in message.blocks().unwrap_or_default() {
             match BlockHead::read(block) {
                 Some(BlockHead::Text(text)) => open.texts.push(text.into_owned()),
-                Some(BlockHead::ToolUse { .. }) => open.calls += 1,
+                Some(BlockHead::ToolUse { name, input, .. }) => {
+                    open.calls += 1;
+                    if self.last_calls.len() == LAST_CALLS {
+                        self.last_calls.pop_front();
+                    }
+                    self.last_calls.push_back(RecordedCall { tool: name.into_owned(), input: input.get().to_owned() });
+                }
                 _ => {}
             }
         }

@@ -134,6 +134,7 @@ impl LoadedConversation {
         numbers.reverse();
         let more = self.skipped_lines - numbers.len();
         let lines = match (numbers.len(), more) {
+            (0, 1) => "1 line".to_owned(),
             (0, more) => format!("{more} lines"),
             (1, 0) => format!("line {}", numbers.join("")),
             (_, 0) => format!("lines {}", numbers.join(", ")),

@@ -10,7 +10,9 @@ mod regular;
 pub use append::{AppendError, AppendFile};
 pub use atomic::{Durability, atomic_write, atomic_write_with};
 pub use base::BaseDirectory;
-pub use regular::{LimitedRead, open_regular, read_limited, read_text, read_whole, unreadable_ignore_file};
+pub use regular::{
+    LimitedRead, open_regular, read_limited, read_named_text, read_text, read_whole, unreadable_ignore_file,
+};
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;

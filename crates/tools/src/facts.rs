@@ -175,6 +175,15 @@ pub enum AgentUse {
     Always,
 }
 
+/// How many sessions need the tool. What few need is sent when it is asked for, where the API can load tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolDemand {
+    Common,
+    Seldom,
+    /// Only those in a project with notebooks.
+    WithNotebooks,
+}
+
 /// The facts of one tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolFacts {
@@ -189,6 +198,7 @@ pub struct ToolFacts {
     pub masked_input: MaskedInput,
     pub replaced_output: ReplacedOutput,
     pub agents: AgentUse,
+    pub demand: ToolDemand,
     /// Offered with `--bare`.
     pub is_basic: bool,
     /// Its calls read the state of the session (`CallContext::session`).
@@ -218,6 +228,7 @@ impl ToolFacts {
             masked_input: MaskedInput::Runs,
             replaced_output: ReplacedOutput::Nothing,
             agents: AgentUse::Foreground,
+            demand: ToolDemand::Common,
             is_basic: false,
             reads_session: false,
         }

@@ -162,8 +162,8 @@ async fn search(query: GrepQuery, cx: CallContext) -> Result<ToolOutcome, ToolOu
     let (found, ended) = walk::run(&cx, limit, move |flag| {
         let halt = SearchHalt { flag, until: None };
         let plan = plan::GrepPlan::new(&asked, &at, IgnoreFiles::Honoured)?;
-        let found = plan.run(&asked, halt, &may_read).map_err(ToolOutcome::failed)?;
-        let notes = elsewhere::notes(&asked, &found, &at, flag, &may_read);
+        let mut found = plan.run(&asked, halt, &may_read).map_err(ToolOutcome::failed)?;
+        let notes = elsewhere::notes(&asked, &mut found, &at, flag, &may_read);
         Ok((found, notes))
     })
     .await?;

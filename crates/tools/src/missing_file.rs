@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
-use sys::git::neutral::NeutralConfig;
+use sys::git::neutral::powerless_env;
 use sys::process::BoundedCommand;
 use sys::sync::Mutex;
 
@@ -147,9 +147,7 @@ fn moved_place(path: &Path, cx: &CallContext) -> Option<(String, PathBuf)> {
 
 /// What git answers, with a configuration that starts no programs; `None` when it fails or takes too long.
 fn ask_git(top: &Path, args: &[&str], cx: &CallContext) -> Option<String> {
-    let env = &cx.state.facts.env;
-    let variables = NeutralConfig::of([top], env).and_then(|neutral| neutral.variables(env)).ok()?;
-    let env = env.with(variables);
+    let env = powerless_env(top, &cx.state.facts.env).ok()?;
     let place = ["-C", top.to_str()?, "--literal-pathspecs"];
     let args: Vec<&str> = place.iter().chain(args).copied().collect();
     let command = BoundedCommand {

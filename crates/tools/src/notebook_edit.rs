@@ -1,7 +1,7 @@
 //! NotebookEdit: changes one cell of a notebook the model has read. Every other byte of the file is unchanged.
 
 use crate::contract::{CallContext, InputError, PathDiscovery, Tool, ToolCall, ToolOutcome, ToolSpec};
-use crate::facts::{AgentUse, ToolClass, ToolFacts};
+use crate::facts::{AgentUse, ToolClass, ToolDemand, ToolFacts};
 use crate::file_change::{FileChange, FileChangeCall};
 use crate::file_work::{self, MAX_LOADED_BYTES, PathKind, structured};
 use crate::input::ToolInput;
@@ -17,8 +17,11 @@ use std::path::Path;
 
 pub struct NotebookEditTool;
 
-const FACTS: ToolFacts =
-    ToolFacts { agents: AgentUse::Always, ..ToolFacts::of(ToolClass::Edit).writes("notebook_path") };
+const FACTS: ToolFacts = ToolFacts {
+    agents: AgentUse::Always,
+    demand: ToolDemand::WithNotebooks,
+    ..ToolFacts::of(ToolClass::Edit).writes("notebook_path")
+};
 
 static SPEC: ToolSpec =
     ToolSpec::of("NotebookEdit", include_str!("notebook_edit.md"), include_str!("notebook_edit.schema.json"), FACTS);

@@ -13,6 +13,7 @@ pub mod json_schema;
 pub mod mcp;
 pub mod mode;
 pub mod names;
+pub mod percent;
 pub mod raw;
 pub mod sdk;
 pub mod settings;

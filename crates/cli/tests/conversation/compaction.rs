@@ -202,6 +202,33 @@ fn the_command_answers_in_the_documented_order() {
     assert!(last.contains("SUMMARY") && !last.contains("One."), "{last}");
 }
 
+// A refused prompt is taken back; the summary before it stays, live and when the session is resumed.
+#[test]
+fn a_refused_prompt_leaves_the_summary() {
+    let server = ModelServer::start();
+    let here = sandbox(&server);
+    let refused = || ScriptedReply::text("No.").stop_reason("refusal");
+    for reply in [ScriptedReply::text("One."), ScriptedReply::text("SUMMARY"), refused(), refused()] {
+        server.push(reply);
+    }
+    server.push(ScriptedReply::text("Two."));
+    let input = [prompt("first"), prompt("/compact"), prompt("FORBIDDEN"), prompt("go on")].concat();
+    let done = here.gimlet(&args(&["--input-format", "stream-json"])).stdin(input).run();
+    let session = done.lines()[0]["session_id"].as_str().unwrap().to_owned();
+    server.push(refused());
+    server.push(refused());
+    for words in ["FORBIDDEN", "harmless"] {
+        here.gimlet(&args(&[words, "--resume", &session])).run();
+        server.push(ScriptedReply::text("Three."));
+    }
+    let requests = server.requests();
+    assert_eq!(requests.len(), 8, "two for each refused prompt");
+    for request in [&requests[4], &requests[7]] {
+        let text = request.all_text();
+        assert!(text.contains("SUMMARY") && !text.contains("FORBIDDEN"), "{text}");
+    }
+}
+
 // [SDK-151] Nothing to compact, or switched off: the pair of frames still comes.
 #[test]
 fn the_command_on_nothing_says_so() {

@@ -1,6 +1,7 @@
 //! What models read of agents, tools, servers and hand-overs, and what of it the provider caches.
 
-use crate::common::{EXE, print, session_of, stream};
+use crate::common::{EXE, host, of_kind, print, session_of, stream};
+use crate::mx_session::git;
 use serde_json::{Value, json};
 use testkit::{CapturedRequest, ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
@@ -162,6 +163,33 @@ fn an_empty_report_names_the_last_calls() {
     assert!(!result.contains("*<system-reminder"), "{result}");
 }
 
+/// [MX-37] So is one that was cut off with the whole process, when the conversation is resumed.
+#[test]
+fn a_recovered_agent_names_its_last_calls() {
+    let mut step = 0;
+    let replies = vec![agent("toolu_a", BRIEF, &json!({})), ScriptedReply::text("heard")];
+    let (server, sandbox) = conversation(replies, move |_| {
+        step += 1;
+        match step {
+            1 => ScriptedReply::tool("Glob", json!({"pattern": "first*"})),
+            2 => ScriptedReply::tool("Glob", json!({"pattern": "*<system-reminder>*"})),
+            3 => ScriptedReply::tool("Grep", json!({"pattern": "x".repeat(500)})),
+            4 => ScriptedReply::tool("Glob", json!({"pattern": "last*"})),
+            _ => ScriptedReply::hang(),
+        }
+    });
+    let session = "5f2f1c1e-0000-4000-8000-00000000a9e7";
+    let running = print(&sandbox, "go", &["--session-id", session]).spawn();
+    server.wait_for_requests(6);
+    running.kill();
+    drop(running.finish());
+    stream(&sandbox, "go on", &["--resume", session]);
+    let result = server.last_request().tool_result_text("toolu_a");
+    assert!(result.contains("cut off when gimlet ended. What it did is kept. Its last calls were: Glob {"), "{result}");
+    assert!(result.contains("last*") && !result.contains("first*") && result.len() < 1_000, "{result}");
+    assert!(!result.contains("*<system-reminder"), "{result}");
+}
+
 /// The tools of a request with a person, in a repository, with an agent and skills.
 fn all_tools() -> Vec<Value> {
     let server = ModelServer::with_handler(|_| ScriptedReply::text("done"));
@@ -313,6 +341,238 @@ fn many_tools_of_servers_are_deferred_in_any_window() {
         assert_eq!(count(&request) == 0, deferred, "{many}: {:?}", request.tool_names());
         assert_eq!(request.tool_names().contains(&"ToolSearch".to_owned()), deferred);
     }
+}
+
+const SELDOM: [&str; 4] = ["EnterWorktree", "ExitWorktree", "NotebookEdit", "SendMessage"];
+
+/// A repository, behind an endpoint that loads tools on demand.
+fn repository(replies: impl IntoIterator<Item = ScriptedReply>) -> (ModelServer, Sandbox) {
+    let server = ModelServer::script(replies.into_iter().collect::<Vec<_>>());
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.set("ENABLE_TOOL_SEARCH", "true");
+    git(&sandbox, "init -q");
+    (server, sandbox)
+}
+
+fn seldom_sent(request: &CapturedRequest) -> Vec<String> {
+    let mut sent = request.tool_names();
+    sent.retain(|name| SELDOM.contains(&name.as_str()));
+    sent.sort();
+    sent
+}
+
+/// `later` is what `earlier` was, and more.
+fn assert_goes_on(earlier: &CapturedRequest, later: &CapturedRequest) {
+    let bare = |value: &Value| value.to_string().replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+    assert_eq!(bare(&earlier.json["system"]), bare(&later.json["system"]));
+    let (before, after) = (earlier.json["tools"].as_array().unwrap(), later.json["tools"].as_array().unwrap());
+    assert_eq!(before[..], after[..before.len()]);
+    assert!(after[before.len()..].iter().all(|tool| tool["defer_loading"] == true), "{after:?}");
+    for (before, after) in earlier.messages().iter().zip(later.messages()) {
+        assert_eq!(bare(before), bare(after));
+    }
+    assert!(later.messages().len() > earlier.messages().len());
+}
+
+fn search(id: &str, query: &str) -> ScriptedReply {
+    ScriptedReply::message(vec![ScriptedBlock::tool_with_id(id, "ToolSearch", &json!({"query": query}))])
+}
+
+/// [MX-35] What most sessions never call is named instead of sent, where the API loads tools and nobody asked for it.
+#[test]
+fn seldom_used_tools_are_sent_when_they_are_asked_for() {
+    let given = |file: Option<&str>, search: &str, args: &[&str]| {
+        let (server, mut sandbox) = repository([ScriptedReply::text("done")]);
+        sandbox.set("ENABLE_TOOL_SEARCH", search);
+        file.map(|file| sandbox.write(file, "{}"));
+        let lines = stream(&sandbox, "go", args);
+        (server.request(0), of_kind(&lines, "system/init")[0]["tools"].as_array().unwrap().clone())
+    };
+    let (plain, every) = given(None, "", &[]);
+    assert_eq!(seldom_sent(&plain), SELDOM);
+    assert!(!plain.tool_names().contains(&"ToolSearch".to_owned()));
+    let (deferred, listed) = given(None, "true", &[]);
+    assert!(seldom_sent(&deferred).is_empty() && deferred.tool_names().contains(&"ToolSearch".to_owned()));
+    assert!(deferred.all_text().contains(&SELDOM.join(", ")), "{}", deferred.all_text());
+    let size = |request: &CapturedRequest| request.json.to_string().len();
+    assert!(size(&deferred) < size(&plain), "{} {}", size(&deferred), size(&plain));
+    for name in every {
+        assert!(listed.contains(&name), "{name} is missing in {listed:?}");
+    }
+    let assert_sent = |file: Option<&str>, search: &str, args: &[&str], sent: &[&str]| {
+        assert_eq!(seldom_sent(&given(file, search, args).0), sent, "{file:?} {search} {args:?}");
+    };
+    assert_sent(None, "auto", &[], &SELDOM);
+    assert_sent(None, "false", &[], &SELDOM);
+    assert_sent(None, "true", &["--disallowedTools", "ToolSearch"], &SELDOM);
+    assert_sent(None, "true", &["--disallowedTools", "SendMessage"], &[]);
+    assert_sent(Some("plot.ipynb"), "true", &[], &["NotebookEdit"]);
+    assert_sent(Some("notebooks/plot.ipynb"), "true", &[], &["NotebookEdit"]);
+    assert_sent(Some("deep/inside/plot.ipynb"), "true", &[], &[]);
+    assert_sent(None, "true", &["--allowedTools", "NotebookEdit"], &["NotebookEdit"]);
+    let both = ["NotebookEdit", "SendMessage"];
+    assert_sent(None, "true", &["--tools", "Read,Agent,SendMessage,NotebookEdit"], &both);
+    // One alone costs less than what loads it.
+    assert_sent(Some("plot.ipynb"), "true", &["--disallowedTools", "EnterWorktree", "ExitWorktree"], &both);
+}
+
+/// [MX-35] A call without loading runs; loaded tools join the requests; resumed and copied conversations go on with
+/// the same bytes, whatever has come into the directory.
+#[test]
+fn deferred_tools_of_ours_are_loaded_and_stay() {
+    let (server, sandbox) = repository([
+        ScriptedReply::tool("ExitWorktree", json!({"action": "keep"})),
+        ScriptedReply::tool("NotebookEdit", json!({})),
+        search("toolu_named", "select:NotebookEdit,SendMessage"),
+        search("toolu_words", "+worktree"),
+        ScriptedReply::text("loaded"),
+        ScriptedReply::text("resumed"),
+        ScriptedReply::text("copied"),
+        ScriptedReply::text("elsewhere"),
+        ScriptedReply::text("there"),
+        ScriptedReply::text("named"),
+    ]);
+    let session = session_of(&stream(&sandbox, "go", &[]));
+    let requests = server.requests();
+    for pair in requests.windows(2) {
+        assert_goes_on(&pair[0], &pair[1]);
+    }
+    let results = requests[2].tool_results();
+    assert!(results[0].to_string().contains("No worktree was entered"), "{results:?}");
+    assert!(results[1].to_string().contains("notebook_path"), "{results:?}");
+    let names = |request: &CapturedRequest| seldom_sent(request);
+    let found = |request: &CapturedRequest, id: &str| {
+        let result = request.tool_results().into_iter().find(|result| result["tool_use_id"] == id).unwrap();
+        result["content"].as_array().unwrap().iter().map(|part| part["tool_name"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&requests[4], "toolu_named"), ["NotebookEdit", "SendMessage"]);
+    let mut by_words = found(&requests[4], "toolu_words");
+    by_words.sort_by_key(Value::to_string);
+    assert_eq!(by_words, ["EnterWorktree", "ExitWorktree"]);
+    assert_eq!((names(&requests[2]).len(), names(&requests[3]).len(), names(&requests[4]).len()), (0, 2, 4));
+    sandbox.write("plot.ipynb", "{}");
+    stream(&sandbox, "more", &["--resume", &session]);
+    assert_goes_on(&requests[4], &server.request(5));
+    stream(&sandbox, "aside", &["--resume", &session, "--fork-session"]);
+    assert_goes_on(&server.request(5), &server.request(6));
+    assert_eq!(server.request(6).all_text().matches(&SELDOM.join(", ")).count(), 1);
+    // Endpoints that cannot load tools get all of them, and words instead of references.
+    for (at, value) in [(7, "false"), (8, "")] {
+        print(&sandbox, "there", &["--resume", &session]).env("ENABLE_TOOL_SEARCH", value).run().expect_clean();
+        let there = server.request(at);
+        assert_eq!(seldom_sent(&there), SELDOM);
+        assert!(!there.json.to_string().contains("tool_reference") && !there.all_text().contains("are gone"));
+        assert!(!there.json["tools"].to_string().contains("defer_loading"));
+        assert!(!there.tool_names().contains(&"ToolSearch".to_owned()), "{value:?}");
+    }
+    // So does a person who names one of them now.
+    stream(&sandbox, "named", &["--resume", &session, "--allowedTools", "NotebookEdit"]);
+    let named = server.request(9);
+    let is_deferred = |tool: &Value| tool["defer_loading"] == true;
+    let tools = named.json["tools"].as_array().unwrap();
+    let edit: Vec<&Value> = tools.iter().filter(|tool| tool["name"] == "NotebookEdit").collect();
+    assert!(edit.len() == 1 && !is_deferred(edit[0]), "{edit:?}");
+    assert_eq!(tools.iter().filter(|tool| is_deferred(tool)).count(), 3);
+    assert!(!named.all_text().contains("are gone"), "{}", named.all_text());
+}
+
+/// [MX-35] A conversation keeps what it began with: what was sent in full stays so.
+#[test]
+fn what_was_sent_in_full_stays() {
+    let (server, sandbox) = repository(["one", "two", "three"].map(ScriptedReply::text));
+    sandbox.write("plot.ipynb", "{}");
+    let session = session_of(&stream(&sandbox, "go", &[]));
+    assert_eq!(seldom_sent(&server.request(0)), ["NotebookEdit"]);
+    std::fs::remove_file(sandbox.project().join("plot.ipynb")).unwrap();
+    stream(&sandbox, "more", &["--resume", &session]);
+    assert_goes_on(&server.request(0), &server.request(1));
+    stream(&sandbox, "anew", &[]);
+    assert!(seldom_sent(&server.request(2)).is_empty());
+}
+
+/// [MX-35] New conversations of a session are told again; a hand-over too, also when it is resumed.
+#[test]
+fn a_new_conversation_is_told_of_deferred_tools() {
+    let named = |request: &CapturedRequest| request.all_text().matches(&SELDOM.join(", ")).count();
+    let (server, sandbox) = repository([
+        search("toolu_a", "select:NotebookEdit"),
+        ScriptedReply::text("one"),
+        ScriptedReply::text("two"),
+        ScriptedReply::text("SUMMARY."),
+        ScriptedReply::text("three"),
+        ScriptedReply::text("four"),
+    ]);
+    let mut running = host(&sandbox, &[]).spawn();
+    for prompt in ["begin", "/clear", "begin", "/compact"] {
+        running.send_user(prompt);
+        running.wait_for("result");
+    }
+    running.close_stdin();
+    let (first, cleared) = (server.request(0), server.request(2));
+    assert_eq!(first.json["tools"], cleared.json["tools"]);
+    assert_eq!((named(&first), named(&cleared)), (1, 1));
+    let compacted = sandbox
+        .transcript_paths()
+        .into_iter()
+        .find(|path| std::fs::read_to_string(path).unwrap().contains("compact_boundary"));
+    let session = compacted.unwrap().file_stem().unwrap().to_str().unwrap().to_owned();
+    for at in [4, 5] {
+        stream(&sandbox, "more", &["--resume", &session]);
+        assert_eq!(server.request(at).json["tools"], first.json["tools"]);
+        assert_eq!(named(&server.request(at)), 1, "{at}");
+    }
+}
+
+/// [MX-35] A conversation that moves to another directory keeps what it was told and what it has loaded.
+#[test]
+fn a_conversation_that_moves_keeps_its_tools() {
+    for has_notebook in [false, true] {
+        let first = if has_notebook { ScriptedReply::text("so") } else { search("toolu_s", "select:NotebookEdit") };
+        let server = ModelServer::script([first, ScriptedReply::text("one"), ScriptedReply::text("two")]);
+        let mut sandbox = Sandbox::with_server(EXE, &server);
+        sandbox.set("ENABLE_TOOL_SEARCH", "true");
+        if has_notebook {
+            sandbox.write("plot.ipynb", "{}");
+        }
+        let other = sandbox.root().join("other");
+        std::fs::create_dir_all(&other).unwrap();
+        let mut running = host(&sandbox, &[]).spawn();
+        for prompt in ["begin", &format!("/cd {}", other.display()), "go on"] {
+            running.send_user(prompt);
+            assert_eq!(running.wait_for("result")["is_error"], false, "{prompt}");
+        }
+        running.close_stdin();
+        let requests = server.requests();
+        let (before, after) = (&requests[requests.len() - 2], &requests[requests.len() - 1]);
+        assert_eq!(before.json["tools"], after.json["tools"], "{has_notebook}");
+        assert_eq!(seldom_sent(after).len(), if has_notebook { 2 } else { 1 });
+        let told = usize::from(!has_notebook);
+        assert_eq!(after.all_text().matches("These tools are deferred").count(), told, "{}", after.all_text());
+        assert!(after.all_text().contains("go on"));
+    }
+}
+
+/// [MX-35] A fork begins with the definitions of its session, those that were loaded too.
+#[test]
+fn a_fork_has_the_loaded_tools() {
+    let main = vec![
+        search("toolu_s", "select:NotebookEdit"),
+        agent("toolu_f", "the side task", &json!({"subagent_type": "fork"})),
+        ScriptedReply::text("launched"),
+        ScriptedReply::text("heard"),
+    ];
+    let (server, mut sandbox) = conversation(main, |_| ScriptedReply::text("done aside"));
+    sandbox.set("ENABLE_TOOL_SEARCH", "true");
+    sandbox.set("CLAUDE_CODE_FORK_SUBAGENT", "1");
+    let config = crate::common::mcp::config(&["many=5"]);
+    stream(&sandbox, "go", &["--mcp-config", &config]);
+    let fork = &agent_requests(&server)[0];
+    let main: Vec<CapturedRequest> = server.requests().into_iter().filter(|request| !is_agent(request)).collect();
+    assert_eq!(fork.json["tools"], main[1].json["tools"]);
+    assert!(fork.tool_names().ends_with(&["NotebookEdit".to_owned()]), "{:?}", fork.tool_names());
+    assert_eq!(fork.header("anthropic-beta"), main[1].header("anthropic-beta"));
+    let announced = "These tools are deferred";
+    assert_eq!(fork.all_text().matches(announced).count(), 1, "{}", fork.all_text());
 }
 
 /// Two prompts, then `/compact` answered by `summary`, then another prompt.

@@ -14,7 +14,7 @@ fn scripted(calls: &[(&str, Value)]) -> (Sandbox, ModelServer) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a repository is made from outside")]
-fn git(sandbox: &Sandbox, line: &str) {
+pub(crate) fn git(sandbox: &Sandbox, line: &str) {
     let mut command = std::process::Command::new("git");
     command.args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"]);
     command.args(line.split(' ')).current_dir(sandbox.project()).env_clear();

@@ -81,6 +81,32 @@ fn with_deferral_the_request_goes_out_at_once() {
     assert!(found.contains("mcp__slow__echo"), "{found}");
 }
 
+// [TST-219] A resumed conversation knows the tools of a server that is connecting again: they are not gone.
+#[test]
+fn tools_of_a_connecting_server_are_not_gone() {
+    let place = tempfile::tempdir().unwrap();
+    let sign = place.path().join("go");
+    let touch = || ScriptedReply::tool("Bash", json!({"command": format!("touch {}", sign.display())}));
+    let find = |query: &str| ScriptedReply::tool("ToolSearch", json!({"query": query}));
+    // What is loaded would be waited for.
+    let first = [touch(), find("+nothing"), ScriptedReply::text("one")];
+    let (model, sandbox) =
+        scene(first.into_iter().chain([touch(), find("select:mcp__slow__echo"), ScriptedReply::text("two")]));
+    declare(&sandbox, &json!({"slow": server(&[&format!("wait={}", sign.display())])}));
+    let run = |prompt: &str, more: &[&str]| {
+        let run = print(&sandbox, prompt, &[&["--allowedTools", "Bash"], more].concat());
+        let run = run.env("ENABLE_TOOL_SEARCH", "true").env("MCP_CONNECT_TIMEOUT_MS", FOREVER);
+        run.env("MCP_TIMEOUT", FOREVER).run().expect_clean().lines()
+    };
+    let session = crate::common::session_of(&run("go", &[]));
+    std::fs::remove_file(&sign).unwrap();
+    run("go on", &["--resume", &session]);
+    let last = model.last_request().all_text();
+    assert!(!last.contains("are gone"), "{last}");
+    assert_eq!(last.matches("mcp__slow__: ").count(), 1, "{last}");
+    assert!(model.last_request().tool_results().last().unwrap().to_string().contains("mcp__slow__echo"));
+}
+
 // [F-B1] Servers of the command line are waited for up to their time limit.
 #[test]
 fn servers_of_the_command_line_are_waited_for() {

@@ -290,7 +290,8 @@ fn options_that_write_are_judged_as_writes() {
     let sandbox = tree();
     std::fs::create_dir_all(sandbox.project().join(".git/hooks")).unwrap();
     let allowed = json!({"allow": ["Bash(git:*)", "Bash(sort:*)", "Bash(curl:*)", "Bash(wget:*)", "Bash(tar:*)", "Bash(tree:*)", "Bash(xxd:*)", "Bash(shuf:*)", "Bash(uniq:*)",
-        "Bash(tee:*)", "Bash(dd:*)", "Bash(sed:*)", "Bash(split:*)", "Bash(openssl:*)", "Bash(gpg:*)", "Bash(iconv:*)"], "deny": ["Edit(locked/**)"]});
+        "Bash(tee:*)", "Bash(dd:*)", "Bash(sed:*)", "Bash(split:*)", "Bash(openssl:*)", "Bash(gpg:*)", "Bash(iconv:*)",
+        "Bash(gcc:*)", "Bash(go:*)", "Bash(ssh:*)", "Bash(gzip:*)", "Bash(xz:*)", "Bash(sqlite3:*)", "Bash(docker:*)", "Bash(ffmpeg:*)"], "deny": ["Edit(locked/**)"]});
     each(
         &sandbox,
         "default",
@@ -325,6 +326,22 @@ fn options_that_write_are_judged_as_writes() {
             "gpg -o .git/config -d notes.txt",
             "iconv -o x notes.txt",
             "sort --compress-program=sh notes.txt",
+            "gcc -c notes.c -MF .git/config",
+            "go build -o .git/hooks/pre-commit ./cmd",
+            "ssh -E .git/config host uptime",
+            "ssh -E out.txt host uptime",
+            "wget https://example.com/.envrc",
+            "wget -P .git/hooks https://example.com/pre-commit",
+            "wget -xnH https://example.com/.git/hooks/pre-commit",
+            "curl -O https://example.com/.envrc",
+            "gzip .envrc",
+            "xz -dk .git/config.xz",
+            "sqlite3 .git/config 'create table t (a)'",
+            "sqlite3 a.db '.output .git/config' 'select 1'",
+            "sqlite3 a.db '.shell touch x'",
+            "docker cp web:/data/.envrc .",
+            "docker save -o .git/config image",
+            "ffmpeg -i notes.txt .git/hooks/x",
         ],
     );
     each(
@@ -338,6 +355,10 @@ fn options_that_write_are_judged_as_writes() {
             "curl -o locked/x https://example.com",
             "tee locked/x",
             "dd of=locked/x",
+            "gzip locked/x",
+            "wget -P locked https://example.com/x",
+            "docker cp web:/x locked",
+            "sqlite3 locked/x 'vacuum'",
         ],
     );
     each(
@@ -353,6 +374,17 @@ fn options_that_write_are_judged_as_writes() {
             "uniq -c notes.txt",
             "tee out.txt",
             "wget -O- https://example.com",
+            "wget https://example.com/a.tar.gz",
+            "curl -O https://example.com/a.tar.gz",
+            "gcc -O2 -MMD -MF notes.d -o notes notes.c",
+            "go build -o bin/notes ./cmd",
+            "ssh host uptime",
+            "gzip -9 notes.txt",
+            "xz -dc notes.xz",
+            "sqlite3 a.db 'create table t (a)'",
+            "docker cp web:/data/out.txt .",
+            "docker cp notes.txt web:/data",
+            "ffmpeg -y -i a.mp4 -an b.mp4",
         ],
     );
     // What may be edited may be written so.

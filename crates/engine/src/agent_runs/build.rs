@@ -24,6 +24,7 @@ use session_parts::history::HistoryPart;
 use session_parts::hooks::HookJudge;
 use session_parts::hooks::{AgentHookParams, HookAgent, InheritedHooks, SessionHooks};
 use session_parts::host::{AgentOutput, ForwardMode, HostFlags, HostSender};
+use session_parts::mcp::{McpToolset, ToldTools};
 use session_parts::permission_prompt::PermissionChannel;
 use session_parts::plan::PlanState;
 use session_parts::project_facts::{ProjectFacts, ToldFacts};
@@ -151,6 +152,7 @@ pub(super) fn build(
             toolset::select_tools(&[name.to_owned()], definition, shape).is_ok_and(|chosen| !chosen.is_empty())
         })
         .continue_from(remembered);
+    let mcp = as_forked(mcp, forked.as_deref(), view.fork_tools);
     let (commands, receiver) = mpsc::channel(COMMAND_QUEUE);
     // The mode of a definition is kept when the host changes the mode of the session, except for plan mode.
     let is_own = tool::is_own_mode(&spec.definition, view.mode);
@@ -377,6 +379,14 @@ fn forked_context(
             facts: ToldFacts::default(),
         },
         limits: TurnLimits { max_turns: None, max_budget_usd: template.max_budget_usd, output_retries: 0 },
+    }
+}
+
+/// A fork knows the tools that its session was told of and has loaded.
+fn as_forked(tools: McpToolset, fork: Option<&ForkContext>, told: Option<ToldTools>) -> McpToolset {
+    match (fork, told) {
+        (Some(fork), Some(told)) => tools.forked(told, &fork.tools),
+        _ => tools,
     }
 }
 

@@ -2,6 +2,7 @@
 //! form.
 
 use super::run::AgentResult;
+use crate::agents::last_calls::ended_without_words;
 use crate::agents::recover::neutralise;
 use crate::decide::EndReason;
 use crate::turn_state::TurnEnd;
@@ -9,6 +10,7 @@ use model::Message;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::Path;
+use store::agents::{LAST_CALLS, RecordedCall};
 use sys::Env;
 use tools::ToolOutcome;
 use tools::tasks::TaskStatus;
@@ -19,9 +21,6 @@ const REPORT_LIMIT: usize = 12_000;
 const SHOWN_CHARS: usize = 6_000;
 /// The most that `TASK_MAX_OUTPUT_LENGTH` can ask for.
 const MAX_REPORT_LIMIT: usize = 160_000;
-/// How many of the last calls of an agent without words are named, and how much of each.
-const NAMED_CALLS: usize = 3;
-const CALL_CHARS: usize = 120;
 
 /// Status and report derived from how an agent ended.
 pub(super) struct AgentVerdict {
@@ -90,22 +89,14 @@ fn failed(text: &str, error: &str) -> AgentVerdict {
 pub(super) fn without_words(conversation: &[Message]) -> String {
     let blocks = conversation.iter().rev().flat_map(|message| message.blocks.iter().rev());
     let calls = blocks.filter_map(|block| match BlockHead::read(block.raw())? {
-        BlockHead::ToolUse { name, input, .. } => Some(format!("{name} {}", shortened(input.get()))),
+        BlockHead::ToolUse { name, input, .. } => {
+            Some(RecordedCall { tool: name.into_owned(), input: input.get().to_owned() })
+        }
         _ => None,
     });
-    let mut calls: Vec<String> = calls.take(NAMED_CALLS).collect();
-    if calls.is_empty() {
-        return "(The agent ended without a report.)".to_owned();
-    }
+    let mut calls: Vec<RecordedCall> = calls.take(LAST_CALLS).collect();
     calls.reverse();
-    neutralise(&format!("(The agent ended without a report. Its last calls were: {})", calls.join("; ")))
-}
-
-fn shortened(input: &str) -> String {
-    match input.char_indices().nth(CALL_CHARS) {
-        Some((at, _)) => format!("{}…", &input[..at]),
-        None => input.to_owned(),
-    }
+    neutralise(&ended_without_words(&calls))
 }
 
 fn with_note(text: &str, note: &str) -> String {

@@ -2,6 +2,7 @@
 //! calls that were not recorded, and ends of background agents for which no notice was sent. Each is delivered once:
 //! what the transcript already contains is not sent again.
 
+use super::last_calls::{ended_without_words, last_calls};
 use serde_json::json;
 use session_parts::prompts::{TaskNotice, task_notice};
 use std::collections::{HashMap, HashSet};
@@ -147,12 +148,13 @@ impl RecoveredAgent {
             summary.is_final.then_some(failed)
         });
         let text = summary.text.trim();
-        let cut = "[The agent was cut off when gimlet ended. What it did is kept.]";
+        let calls = last_calls(&summary.last_calls);
+        let cut = format!("[The agent was cut off when gimlet ended. What it did is kept.{calls}]");
         let report = match (ending, text.is_empty()) {
             (Some(_), false) => neutralise(text),
-            (Some(_), true) => "(The agent ended without a report.)".to_owned(),
-            (None, false) => format!("{}\n\n{cut}", neutralise(text)),
-            (None, true) => cut.to_owned(),
+            (Some(_), true) => neutralise(&ended_without_words(&summary.last_calls)),
+            (None, false) => neutralise(&format!("{text}\n\n{cut}")),
+            (None, true) => neutralise(&cut),
         };
         let usage = TaskUsage {
             total_tokens: summary.total_tokens(),

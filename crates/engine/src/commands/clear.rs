@@ -103,6 +103,7 @@ impl LiveSession {
         io.knowledge.plan = places.plan;
         let memory = io.rules.watch.memory();
         io.knowledge.skills.begin_session(id, memory.lazy.clone());
+        io.knowledge.mcp.begin_conversation();
         io.rebuild_policy();
         io.output.ledger.begin_session();
         io.rules.denials.clear();

@@ -105,7 +105,7 @@ fn current_flag_settings(selection: &SettingsSelection) -> Map<String, Value> {
     let text = if given.trim_start().starts_with('{') {
         given.clone()
     } else {
-        std::fs::read_to_string(given).unwrap_or_default()
+        sys::fs::read_text(std::path::Path::new(given), config::layer::MAX_BYTES).unwrap_or_default()
     };
     serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_default()
 }

@@ -1,23 +1,26 @@
 //! The MCP servers of a session: those that are declared and those that the host serves. Nothing is started here.
 
-use super::SessionAssembly;
+use super::{SessionAssembly, toolbox};
 use ::mcp::auth::HelperPlace;
 use ::mcp::{McpManifest, McpServerSpec, McpSettings, ServerSwitch, ServerView};
 use config::mcp::{McpAudience, McpQuery};
 use config::{ProjectConfig, SettingsSelection};
+use permission::Policy;
 use session_parts::host::HostSender;
 use session_parts::mcp::agents::covers;
 use session_parts::mcp::{
-    McpSessionOwner, ServerCredentials, SessionAudience, SessionServers, SessionServersParts, ToolDeferral, ToolFilter,
-    background_after,
+    McpSessionOwner, McpToolset, RestoredServers, SeldomUsedChoice, ServerCredentials, SessionAudience, SessionServers,
+    SessionServersParts, ToolDeferral, ToolFilter, background_after,
 };
 use session_parts::options::SessionOptions;
 use session_parts::questions::HostQuestions;
+use session_parts::resume::RestoredConversation;
 use session_parts::settings_watch::SettingsWatch;
 use session_parts::start_error::{StartError, StartFailure};
 use std::path::Path;
 use std::sync::Arc;
 use sys::Env;
+use tools::ToolRegistry;
 use wire::control::InitializeRequest;
 use wire::mcp::{McpScope, ServerConfig};
 
@@ -87,8 +90,29 @@ impl SessionAssembly {
         ServerCredentials::new(&self.env, &self.base_env, self.cwd.clone(), places)
     }
 
+    /// The tools of the main thread that may be deferred: those of servers, and those of ours that are seldom used.
+    pub(super) fn toolset(
+        &self,
+        (servers, registry, policy): (Arc<SessionServers>, &Arc<ToolRegistry>, &Policy),
+        restored: Option<&RestoredConversation>,
+        remembered: RestoredServers,
+    ) -> McpToolset {
+        let has_boundary = self.conversation.loaded.as_ref().is_some_and(|loaded| loaded.boundary.is_some());
+        // After a compaction everything is told again with the next request.
+        let is_open = has_boundary && remembered.is_silent();
+        let goes_on = restored.is_some_and(|restored| !restored.history.is_empty()) && !is_open;
+        let choice = SeldomUsedChoice {
+            policy,
+            is_named: &|name| toolbox::is_named(self, name),
+            cwd: &self.cwd,
+            told: goes_on.then_some(&remembered),
+        };
+        let toolset = McpToolset::new(servers, Arc::clone(registry), self.server_filter()).defer_seldom_used(&choice);
+        toolset.continue_from(remembered)
+    }
+
     /// Which MCP tools the main thread may have, according to its definition.
-    pub(super) fn server_filter(&self) -> ToolFilter {
+    fn server_filter(&self) -> ToolFilter {
         let Some(agent) = self.agent.clone() else { return Box::new(|_| true) };
         Box::new(move |name| {
             let any = |list: &[String]| list.iter().any(|entry| covers(entry, name));

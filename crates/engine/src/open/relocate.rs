@@ -143,6 +143,7 @@ impl LiveSession {
         io.rules.watch.granted_directories = std::mem::take(&mut before.rules.watch.granted_directories);
         // Tasks that were started before still write to their old directory.
         io.rules.watch.place.readable.push(before.tooling.state.facts.tasks_dir.clone());
+        io.knowledge.mcp.go_on(before.knowledge.mcp.told());
         io.rebuild_policy();
         if let Some(live) = &io.output.live_record {
             live.set_cwd(&io.rules.watch.cwd);

@@ -121,6 +121,15 @@ fn lists(assembly: &SessionAssembly) -> TaskListKind {
     TaskListKind::choose(newest, &assembly.env, |name| names(&options.permissions.allowed, name) || names(listed, name))
 }
 
+/// Whether the user asked for the tool by its name: with `--tools`, `--allowedTools`, or the definition that the main
+/// thread runs as.
+pub(super) fn is_named(assembly: &SessionAssembly, name: &str) -> bool {
+    let options = &assembly.options;
+    let listed = options.tools.offered.as_deref().unwrap_or_default();
+    let of_agent = assembly.agent.as_ref().and_then(|agent| agent.tools.as_deref()).unwrap_or_default();
+    [&options.permissions.allowed, listed, of_agent].iter().any(|list| names(list, name))
+}
+
 fn names(list: &[String], name: &str) -> bool {
     list.iter().any(|n| wire::names::canonical(n) == name)
 }

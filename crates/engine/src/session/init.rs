@@ -44,12 +44,12 @@ fn memory_paths(io: &SessionIo) -> Option<MemoryPaths> {
     io.rules.watch.notes_dir().map(|dir| MemoryPaths { auto: dir.display().to_string() })
 }
 
-/// The offered tools, and the MCP tools that can be loaded.
+/// The offered tools, and those that can be loaded.
 fn tools(io: &SessionIo) -> Vec<String> {
-    let offered = io.tooling.registry.specs().map(|spec| wire::names::listed(&spec.name).to_owned());
-    let mut names: Vec<String> = offered.collect();
-    let deferred =
-        io.tooling.registry.names().filter(|name| name.starts_with("mcp__") && !io.tooling.registry.is_offered(name));
-    names.extend(deferred.map(str::to_owned));
-    names
+    let registry = &io.tooling.registry;
+    let seldom_used = io.knowledge.mcp.shared.seldom_used();
+    let is_loadable = |name: &str| name.starts_with("mcp__") || seldom_used.iter().any(|tool| tool.spec().name == name);
+    let deferred = registry.names().filter(|name| !registry.is_offered(name) && is_loadable(name));
+    let offered = registry.specs().map(|spec| &*spec.name);
+    offered.chain(deferred).map(|name| wire::names::listed(name).to_owned()).collect()
 }

@@ -49,10 +49,13 @@ pub struct ReplayedResponse {
     pub cut: bool,
 }
 
+/// Far more than a long conversation; a device has no end.
+const MAX_CASSETTE_BYTES: usize = 1 << 30;
+
 impl CassettePlayer {
     /// Blocks while it reads the file.
     pub fn open(path: &Path, places: PathPlaceholders) -> Result<Self, ModelError> {
-        let text = std::fs::read_to_string(path)
+        let text = sys::fs::read_named_text(path, MAX_CASSETTE_BYTES)
             .map_err(|e| broken(format!("cannot read the cassette {}: {e}", path.display())))?;
         Self::from_text(&text, places)
     }

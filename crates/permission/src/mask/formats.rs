@@ -62,6 +62,10 @@ pub(super) enum KeyBody {
     Pem,
     /// The scheme and credential of a header, after its name.
     Authorization,
+    /// The value of a header that holds nothing but a key, after its name.
+    KeyHeader,
+    /// `user:password` behind an option.
+    UserOption,
     /// `user:password@host` of an address.
     Password,
     /// The same for databases, whose passwords are written with any character.
@@ -93,6 +97,8 @@ pub(super) enum KeyBoundary {
     Settings,
     /// `?` or `&`.
     Query,
+    /// A call of `curl` on the same line.
+    Curl,
 }
 
 pub(super) struct KeyFormat {
@@ -103,8 +109,8 @@ pub(super) struct KeyFormat {
 }
 
 use KeyBody::{
-    Authorization, Ending, Exact, Jwt, LoosePassword, Parts, Password, Pem, Run, Setting, SettingValue, SlashPassword,
-    Spans,
+    Authorization, Ending, Exact, Jwt, KeyHeader, LoosePassword, Parts, Password, Pem, Run, Setting, SettingValue,
+    SlashPassword, Spans, UserOption,
 };
 use KeyCharset::{Base64, Word};
 
@@ -145,6 +151,8 @@ pub(super) fn match_body(body: KeyBody, bytes: &[u8], ended: bool) -> KeyMatch {
         Parts(class, between, lengths) => judge_parts(class, between, lengths, bytes, ended),
         Spans(class, between, spans) => judge_spans(class, between, spans, bytes, ended),
         Authorization => structure::authorization(bytes, ended),
+        KeyHeader => structure::key_header(bytes, ended),
+        UserOption => structure::user_option(bytes, ended),
         Password => structure::password(bytes, ended),
         LoosePassword => address::loose_password(bytes, ended),
         SlashPassword => address::slash_password(bytes, ended),

@@ -3,7 +3,7 @@
 
 use super::formats::{self, KeyBody, KeyBoundary, KeyMatch, KeyTail};
 use super::table::{FORMATS, SHARED};
-use super::{KnownSecret, mask_text, settings};
+use super::{KnownSecret, mask_text, settings, structure};
 use aho_corasick::{AhoCorasick, MatchKind, packed};
 use std::sync::LazyLock;
 
@@ -156,7 +156,7 @@ impl SecretMatcher {
                 }
                 KeyMatch::After(lead, length, rest) => {
                     // What has a name of its own keeps it.
-                    if format.body == KeyBody::Authorization {
+                    if matches!(format.body, KeyBody::Authorization | KeyBody::KeyHeader) {
                         match self.has_name(&body[lead..], ended) {
                             KeyMatch::No => {
                                 let lead = format.start.len() + lead;
@@ -212,6 +212,7 @@ fn fits(edge: KeyBoundary, behind: &[u8]) -> bool {
         }
         KeyBoundary::Scheme => settings::is_server_scheme(behind),
         KeyBoundary::Settings => settings::separates(behind),
+        KeyBoundary::Curl => structure::follows_curl(behind),
         KeyBoundary::Query => matches!(behind.last(), Some(b'?' | b'&')) || behind.ends_with(b"&amp;"),
     }
 }

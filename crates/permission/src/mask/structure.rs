@@ -1,5 +1,5 @@
-//! Secrets that are recognised by the text around them: the credential of an `Authorization` header, the password in an
-//! address or a connection string. Only the secret itself is hidden. Placeholders, samples of documentation and
+//! Secrets that are recognised by the text around them: the credential of an `Authorization` or `x-api-key` header, the
+//! password behind `curl -u`, in an address or in a connection string. Only the secret itself is hidden. Placeholders, samples of documentation and
 //! passwords for this very machine are not secrets.
 
 use super::formats::{KeyCharset, KeyMatch, KeyTail, is_mixed, undecided};
@@ -46,6 +46,59 @@ pub(super) fn authorization(bytes: &[u8], ended: bool) -> KeyMatch {
         return KeyMatch::After(gap + lead, run, KeyTail::Class(KeyCharset::Credential));
     }
     KeyMatch::No
+}
+
+/// `bytes` follow the name of the header: `: key`, `=key`, `": "key"`, `', 'key'`.
+pub(super) fn key_header(bytes: &[u8], ended: bool) -> KeyMatch {
+    let between = |b: &u8| matches!(b, b'"' | b'\'' | b'\\' | b':' | b'=' | b'>' | b',' | b'`' | b' ');
+    let gap = bytes.iter().take(GAP + 1).take_while(|b| between(b)).count();
+    if gap == bytes.len() && gap <= GAP {
+        return undecided(ended);
+    }
+    let (gap_text, credential) = bytes.split_at(gap);
+    // In code a name without quotes is no value.
+    let is_plain = matches!(gap_text, b":" | b": " | b"=" | b" = ");
+    let is_quoted = gap_text.iter().any(|b| matches!(b, b':' | b'=' | b','))
+        && matches!(gap_text.last(), Some(b'"' | b'\'' | b'`'));
+    if gap > GAP || !(is_plain || is_quoted) {
+        return KeyMatch::No;
+    }
+    let run = credential.iter().take(HEADER).take_while(|b| KeyCharset::Credential.has(**b)).count();
+    if run == credential.len() && run < HEADER && !ended {
+        return KeyMatch::Wait;
+    }
+    let (key, next) = (&credential[..run], credential.get(run));
+    // `process.env.KEY`, `key(…)`, and what was looked at before.
+    let is_code = key.contains(&b'.') || matches!(next, Some(b'(' | b'[' | b'{' | b':' | b'$' | b'<'));
+    if run >= SHORTEST_TOKEN && is_mixed(key) && !is_code && !is_placeholder(key) && names::is_worth_hiding(key) {
+        return KeyMatch::After(gap, run, KeyTail::Class(KeyCharset::Credential));
+    }
+    KeyMatch::No
+}
+
+/// Whether a call of `curl` begins on the line that ends with `behind`.
+pub(super) fn follows_curl(behind: &[u8]) -> bool {
+    let line = behind.rsplit(|b| *b == b'\n').next().unwrap_or_default();
+    let is_name = |at: usize| at == 0 || !(line[at - 1].is_ascii_alphanumeric() || matches!(line[at - 1], b'_' | b'-'));
+    let mut calls = line.windows(4).enumerate().filter(|(_, word)| word == b"curl");
+    calls.any(|(at, _)| is_name(at) && line.get(at + 4).is_none_or(|b| *b == b' '))
+}
+
+/// `bytes` follow an option whose value is `user:password`.
+pub(super) fn user_option(bytes: &[u8], ended: bool) -> KeyMatch {
+    let window = &bytes[..bytes.len().min(AUTHORITY)];
+    let gap = window.iter().take(2).take_while(|b| matches!(b, b'"' | b'\'' | b'\\')).count();
+    let stop = |b: &u8| matches!(b, b'"' | b'\'' | b'\\' | b'`' | b'<' | b'>') || !b.is_ascii_graphic();
+    let end = window[gap..].iter().position(stop);
+    if end.is_none() && window.len() < AUTHORITY && !ended {
+        return KeyMatch::Wait;
+    }
+    let pair = &window[gap..end.map_or(window.len(), |end| gap + end)];
+    let Some(colon) = pair.iter().position(|b| *b == b':') else { return KeyMatch::No };
+    let secret = &pair[colon + 1..];
+    let is_masked = secret.windows(7).any(|part| part == b"[secret");
+    let hidden = names::is_worth_hiding(secret) && !is_placeholder(secret) && !secret.contains(&b'$') && !is_masked;
+    if hidden { KeyMatch::After(gap + colon + 1, secret.len(), KeyTail::Nothing) } else { KeyMatch::No }
 }
 
 enum SchemeEnd {

@@ -3,8 +3,8 @@
 
 use super::formats::{KeyBody, KeyBoundary, KeyCharset, KeyFormat};
 use KeyBody::{
-    Authorization, Ending, Exact, Jwt, LoosePassword, Parts, Password, Pem, Run, Setting, SettingValue, SlashPassword,
-    Spans,
+    Authorization, Ending, Exact, Jwt, KeyHeader, LoosePassword, Parts, Password, Pem, Run, Setting, SettingValue,
+    SlashPassword, Spans, UserOption,
 };
 use KeyCharset::{Alnum, Base64, Credential, Dotted, Hex, HexDash, Path, Query, Upper, Url, Word};
 
@@ -194,6 +194,14 @@ pub(super) const FORMATS: &[KeyFormat] = &[
     row("_", "MaxMind key", Ending(Alnum, 29, "_mmk"), KeyBoundary::Letters(6)),
     row("uthorization", "authorization header", Authorization, KeyBoundary::Any),
     row("UTHORIZATION", "authorization header", Authorization, KeyBoundary::Any),
+    row("-api-key", "key header", KeyHeader, KeyBoundary::Any),
+    row("-Api-Key", "key header", KeyHeader, KeyBoundary::Any),
+    row("-API-Key", "key header", KeyHeader, KeyBoundary::Any),
+    row("-API-KEY", "key header", KeyHeader, KeyBoundary::Any),
+    row(" -u ", "password", UserOption, KeyBoundary::Curl),
+    row(" --user ", "password", UserOption, KeyBoundary::Curl),
+    row(" --user=", "password", UserOption, KeyBoundary::Curl),
+    row(" --proxy-user ", "password", UserOption, KeyBoundary::Curl),
     row("://", "password", Password, KeyBoundary::Any),
     row("://", "password", LoosePassword, KeyBoundary::Scheme),
     row("oracle:thin:", "password", SlashPassword, KeyBoundary::Any),

@@ -42,7 +42,7 @@ pub(crate) fn touched_files(suspects: &[PossibleCommand], cwd: &Path, home: Opti
             for (word, writes) in operands(program, arguments) {
                 add(&word, writes);
             }
-            outputs::written_by(program, arguments).files.iter().for_each(|word| add(word, true));
+            outputs::written_by(program, arguments).all().for_each(|word| add(&word, true));
             false
         });
         suspect.reads.iter().for_each(|word| add(word, false));
@@ -59,7 +59,7 @@ pub(crate) fn written_files(suspects: &[PossibleCommand], cwd: &Path, home: Opti
         words.extend(suspect.writes.iter().cloned());
         suspect.any_program(|program, arguments| {
             words.extend(destinations(program, arguments).into_iter().map(str::to_owned));
-            words.extend(outputs::written_by(program, arguments).files);
+            words.extend(outputs::written_by(program, arguments).all());
             false
         });
     }

@@ -43,7 +43,17 @@ pub(crate) struct ParsedCommand {
 
 /// Texts that the library must not be given.
 pub(super) fn is_hard(text: &str) -> bool {
-    has_huge_number(text) || expansion::openers(text) > MAX_OPENERS
+    has_huge_number(text) || expansion::openers(text) > MAX_OPENERS || has_empty_tag(text)
+}
+
+/// Whether the end of a here-document is an empty line: the library may look for it for ever.
+fn has_empty_tag(text: &str) -> bool {
+    const EMPTY: [&str; 4] = ["\r", "\u{c}", "''", "\"\""];
+    text.contains("<<")
+        && text.replace("\\\n", "").split("<<").skip(1).any(|rest| {
+            let tag = rest.strip_prefix('-').unwrap_or(rest).trim_start_matches([' ', '\t']);
+            EMPTY.iter().any(|empty| tag.starts_with(empty))
+        })
 }
 
 pub(crate) fn parse(text: &str, style: ReadingStyle) -> Result<ParsedCommand, OpaqueReason> {
@@ -105,6 +115,9 @@ impl GrammarReader {
     fn program(&mut self, text: &str, scope: u32) -> Result<(), OpaqueReason> {
         if expansion::openers(text) > MAX_OPENERS {
             return Err("it has too many expansions");
+        }
+        if has_empty_tag(text) {
+            return Err("it has a here-document without a name");
         }
         let tokens = brush_parser::uncached_tokenize_str(text, &self.options.tokenizer_options())
             .map_err(|_| "it cannot be parsed")?;

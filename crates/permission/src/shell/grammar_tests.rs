@@ -117,3 +117,18 @@ fn commands_are_read_up_to_their_limits() {
     assert!(!evaluated(super::MAX_DEPTH as usize - 1));
     assert!(evaluated(super::MAX_DEPTH as usize));
 }
+
+#[test]
+fn here_documents_without_a_name_are_not_read() {
+    // The library takes all memory for some of them.
+    for tag in ["''", "\"\"", "''\"\"", "\r", "\u{c}", "\u{c}''", "\"\\\n\"", "\\\n''"] {
+        for rest in ["<<#", ";#", " |#x", " ;ls", "\nx\n\n"] {
+            for text in
+                [format!("cat <<{tag}{rest}"), format!("cat <<- {tag}{rest}"), format!("bash -c $'cat <<{tag}{rest}'")]
+            {
+                assert!(CommandReading::of(&text).strict.is_err(), "{text:?}");
+            }
+        }
+    }
+    assert_eq!(texts("cat <<< ''"), ["cat"]);
+}

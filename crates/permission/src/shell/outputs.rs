@@ -1,14 +1,26 @@
 //! Options and operands that make a program write a file or run another program, with abbreviations of long options,
 //! clustered short ones and values in the same word. An option counts as soon as it may be meant.
 
+mod programs;
+
 /// What a program would write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WrittenFiles {
     pub(crate) files: Vec<String>,
+    /// Files that are written without an option that says so, such as the name in the address of a download. A rule
+    /// that allows the program allows them, unless they are protected.
+    pub(crate) implied: Vec<String>,
     /// An option makes the program start another one, or hands it options that the command does not show.
     pub(crate) runs: bool,
     /// It writes into its working directory, under names that are not in the command.
     pub(crate) unnamed: bool,
+}
+
+impl WrittenFiles {
+    /// Everything that has a name.
+    pub(crate) fn all(self) -> impl Iterator<Item = String> {
+        self.files.into_iter().chain(self.implied)
+    }
 }
 
 struct WritingProgram {
@@ -66,7 +78,12 @@ const WRITERS: &[WritingProgram] = &[
     writer(&["gpg", "gpg2"], "o", "ru", &["output", "logger-file", "status-file", "attribute-file"]),
     WritingProgram { operand: WrittenOperand::Last, ..writer(&["ffmpeg"], "", "", &[]) },
     WritingProgram { operand: WrittenOperand::Last, ..writer(&["convert", "magick", "pandoc"], "o", "", &["output", "extract-media"]) },
-    writer(&["gcc", "cc", "clang", "g++", "c++", "clang++", "ld", "as", "rustc", "go", "tsc", "esbuild"], "o", "", &["output", "outfile", "out-dir", "outdir"]),
+    WritingProgram { operand: WrittenOperand::Last, ..writer(&["qpdf", "wkhtmltopdf", "montage"], "", "", &[]) },
+    WritingProgram { operand: WrittenOperand::Second, ..writer(&["pdftotext", "ps2pdf", "lessc", "sass"], "", "fl", &[]) },
+    WritingProgram { operand: WrittenOperand::Second, ..writer(&["7z", "7za", "ar", "jar"], "", "", &[]) },
+    writer(&["cwebp", "dwebp", "rsvg-convert", "brotli", "terser", "uglifyjs", "yt-dlp", "youtube-dl"], "o", "", &["output"]),
+    writer(&["aria2c"], "od", "ijsxk", &["out", "dir", "log"]),
+    writer(&["gcc", "cc", "clang", "g++", "c++", "clang++", "ld", "as", "rustc", "tsc", "esbuild"], "o", "", &["output", "outfile", "out-dir", "outdir"]),
     writer(&["strace", "ltrace"], "o", "", &["output"]),
     writer(&["perf"], "o", "", &["output"]),
     writer(&["yq"], "", "", &["split-exp"]),
@@ -102,6 +119,10 @@ pub(crate) fn exists_to_write(program: &str) -> bool {
         "clang++", "ld", "as", "rustc", "go", "tsc", "esbuild", "tar", "bsdtar", "zip", "patch", "bison", "flex", "yacc", "swig", "protoc",
         "ssh-keygen", "keytool", "rsync", "dot", "neato", "plantuml", "pandoc", "script", "mkfifo", "mknod", "zstd", "lz4", "tcpdump", "tshark", "cpio",
         "black", "isort", "rustfmt", "dos2unix", "unix2dos", "prettier", "gofmt", "goimports", "clang-format", "autopep8", "yapf", "shfmt", "msgfmt", "m4",
+        "gzip", "gunzip", "pigz", "unpigz", "bzip2", "bunzip2", "pbzip2", "lbzip2", "xz", "unxz", "pixz", "lzma", "unlzma", "lzip", "plzip",
+        "compress", "uncompress", "unzstd", "zstdmt", "unlz4", "brotli", "qpdf", "wkhtmltopdf", "montage", "mogrify", "pdftotext", "ps2pdf",
+        "lessc", "sass", "7z", "7za", "ar", "jar", "cwebp", "dwebp", "rsvg-convert", "terser", "uglifyjs", "yt-dlp", "youtube-dl", "aria2c",
+        "cjpeg", "djpeg", "jpegtran", "javac", "kotlinc", "scalac", "gs",
     ];
     PROGRAMS.contains(&program)
 }
@@ -116,7 +137,7 @@ const REWRITERS: &[(&[&str], &str, &[&str])] = &[
     (&["clang-format", "autopep8", "yapf"], "i", &["--in-place"]),
     (&["gawk", "awk"], "", &["--include=inplace", "inplace", "-iinplace"]),
 ];
-const ALWAYS_REWRITING: &[&str] = &["black", "isort", "rustfmt", "dos2unix", "unix2dos"];
+const ALWAYS_REWRITING: &[&str] = &["black", "isort", "rustfmt", "dos2unix", "unix2dos", "mogrify"];
 
 fn rewrites(program: &str, arguments: &[String]) -> bool {
     if ALWAYS_REWRITING.contains(&program) {
@@ -169,9 +190,6 @@ pub(crate) fn written_by(program: &str, arguments: &[String]) -> WrittenFiles {
     match program {
         "git" => git(arguments, &mut outputs),
         "dd" => outputs.files.extend(arguments.iter().filter_map(|word| word.strip_prefix("of=")).map(str::to_owned)),
-        "openssl" | "keytool" | "ssh-keygen" | "pg_dump" | "mysqldump" | "sqlite3" => {
-            dashed(program, arguments, &mut outputs);
-        }
         "sed" | "gsed" => sed(arguments, &mut outputs),
         "awk" | "gawk" | "mawk" | "nawk" => awk(arguments, &mut outputs),
         "find" => {
@@ -201,13 +219,10 @@ pub(crate) fn written_by(program: &str, arguments: &[String]) -> WrittenFiles {
     }
     if program == "curl" {
         curl_format(arguments, &mut outputs);
-        outputs.unnamed |= arguments.iter().any(|word| {
-            let long = word.len() > 7 && "--remote-name-all".starts_with(word.as_str());
-            long || (word.starts_with('-')
-                && !word.starts_with("--")
-                && in_cluster(word, 'O', "oDcAbCdeEFHhKmPQrtTuUwxXyYz"))
-        });
     }
+    programs::add(program, arguments, &mut outputs);
+    let mut seen = std::collections::HashSet::new();
+    outputs.files.retain(|file| seen.insert(file.clone()));
     outputs
 }
 
@@ -333,25 +348,6 @@ fn git(arguments: &[String], outputs: &mut WrittenFiles) {
     }
     if sub == "bundle" && arguments.get(at + 1).is_some_and(|word| word == "create") {
         outputs.files.extend(arguments.iter().skip(at + 2).find(|word| !word.starts_with('-')).cloned());
-    }
-}
-
-/// Programs whose long options have one dash.
-fn dashed(program: &str, arguments: &[String], outputs: &mut WrittenFiles) {
-    let options: &[&str] = match program {
-        "openssl" => &["-out", "-keyout", "-writerand", "-pubout_file", "-certsout", "-signout", "-CAout"],
-        "keytool" => &["-file", "-keystore"],
-        "ssh-keygen" => &["-f"],
-        _ => &["-f", "--file", "--result-file", "-r", "--log-file"],
-    };
-    for (at, word) in arguments.iter().enumerate() {
-        if options.contains(&word.as_str()) {
-            outputs.files.extend(arguments.get(at + 1).cloned());
-        } else if let Some((name, value)) = word.split_once('=')
-            && options.contains(&name)
-        {
-            outputs.files.push(value.to_owned());
-        }
     }
 }
 

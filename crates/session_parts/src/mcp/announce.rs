@@ -17,7 +17,7 @@ const NAMES_LIMIT: usize = 6_000;
 const LATE_KIND: &str = "x_mcp_connecting";
 
 /// What has been sent to the model.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct AnnouncedServers {
     names: BTreeSet<String>,
     /// By server name.
@@ -61,7 +61,8 @@ impl AnnouncedServers {
     }
 
     pub fn names(&mut self, common: &SharedToolset) -> Option<Attachment> {
-        let now: BTreeSet<String> = common.deferred().into_iter().map(|found| found.tool.exposed.clone()).collect();
+        let mut now: BTreeSet<String> = common.deferred().iter().map(|found| found.name().to_owned()).collect();
+        now.extend(self.still_connecting(common));
         let states = self.states(common);
         let added: Vec<&String> = now.difference(&self.names).collect();
         let removed: Vec<&String> = self.names.difference(&now).collect();
@@ -88,6 +89,15 @@ impl AnnouncedServers {
         let text = prompts::reminder(&lines.join("\n"));
         self.names = now;
         Some(Attachment { line: wire::raw::to_raw(&line).ok()?, text })
+    }
+
+    /// The names that were sent of tools whose server is connecting: after a start they are not gone.
+    fn still_connecting(&self, common: &SharedToolset) -> Vec<String> {
+        let views = common.views();
+        let pending = views.iter().filter(|view| view.status == McpStatus::Pending);
+        let prefixes: Vec<String> = pending.map(|view| super::server_rule_name(&view.name)).collect();
+        let is_of_one = |name: &&String| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        self.names.iter().filter(is_of_one).cloned().collect()
     }
 
     /// Changed states of servers whose tools the model cannot find.
@@ -142,7 +152,7 @@ impl AnnouncedServers {
     }
 }
 
-/// `mcp__server__: a, b, c`, one line per server.
+/// `mcp__server__: a, b, c`, one line per server; tools of ours stand first, without a server.
 fn grouped(names: &[&String]) -> Vec<String> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for name in names {
@@ -153,15 +163,15 @@ fn grouped(names: &[&String]) -> Vec<String> {
     groups.into_iter().map(|(server, tools)| line(server, &tools, share)).collect()
 }
 
-/// Splits after the second separator, where the tool's name begins.
+/// Splits after the second separator, where the tool's name begins. A tool of ours has no server.
 fn split(name: &str) -> (&str, &str) {
-    let rest = name.strip_prefix("mcp__").unwrap_or(name);
+    let Some(rest) = name.strip_prefix("mcp__") else { return ("", name) };
     let at = rest.find("__").map_or(name.len(), |at| name.len() - rest.len() + at + 2);
     name.split_at(at)
 }
 
 fn line(server: &str, tools: &[&str], share: usize) -> String {
-    let mut line = format!("{server}: ");
+    let mut line = if server.is_empty() { String::new() } else { format!("{server}: ") };
     for (index, tool) in tools.iter().enumerate() {
         if line.len() + tool.len() > share && index > 0 {
             return format!("{line} … and {} more, which keywords find", tools.len() - index);
@@ -184,7 +194,8 @@ mod tests {
         let lines = grouped(&names.iter().collect::<Vec<_>>());
         let size: usize = lines.iter().map(String::len).sum();
         assert!(size < NAMES_LIMIT + 100 && lines[0].contains("more, which keywords find"), "{size}");
-        let few = ["mcp__a__x", "mcp__a__y__z", "mcp__b-c__q"].map(str::to_owned);
-        assert_eq!(grouped(&few.iter().collect::<Vec<_>>()), ["mcp__a__: x, y__z", "mcp__b-c__: q"]);
+        let few = ["mcp__a__x", "SendMessage", "mcp__a__y__z", "NotebookEdit", "mcp__b-c__q"].map(str::to_owned);
+        let lines = grouped(&few.iter().collect::<Vec<_>>());
+        assert_eq!(lines, ["SendMessage, NotebookEdit", "mcp__a__: x, y__z", "mcp__b-c__: q"]);
     }
 }

@@ -4,7 +4,8 @@
 //! The transcript contains tool definitions as they were sent, so a server that has changed or is not connected yet
 //! does not alter earlier parts of the conversation.
 
-use super::toolset::{LoadedTool, McpToolDefinition, McpToolset};
+use super::deferred_tool::DeferredTool;
+use super::toolset::{LoadedDefinition, LoadedTool, McpToolset};
 use crate::context::ModelContext;
 use crate::history::references;
 use serde::Deserialize;
@@ -44,7 +45,7 @@ struct ToolNamesDelta {
 
 #[derive(Deserialize)]
 struct LoadedTools {
-    tools: Vec<McpToolDefinition>,
+    tools: Vec<LoadedDefinition>,
     #[serde(default)]
     pinned: bool,
 }
@@ -83,6 +84,16 @@ impl RestoredServers {
         }
     }
 
+    /// Whether the model was told that this tool is deferred, or has loaded it.
+    pub(super) fn names(&self, tool: &str) -> bool {
+        self.names.contains(tool) || self.loaded.iter().any(|loaded| loaded.name == tool)
+    }
+
+    /// Whether the model was told nothing of deferred tools.
+    pub fn is_silent(&self) -> bool {
+        self.names.is_empty() && self.loaded.is_empty()
+    }
+
     /// Records which tools a result refers to.
     pub fn record_result(&mut self, message: &str) {
         self.referenced.extend(references(message));
@@ -93,7 +104,11 @@ impl McpToolset {
     /// Continues from a stored conversation. The first request waits for the servers of its tools.
     #[must_use]
     pub fn continue_from(mut self, remembered: RestoredServers) -> Self {
-        let RestoredServers { loaded, names, instructions, referenced } = remembered;
+        let RestoredServers { mut loaded, mut names, instructions, referenced } = remembered;
+        // Tools of ours that an earlier process deferred and this one does not are sent in full.
+        let is_deferred = |name: &str| !self.base().is_offered(name) || self.seldom_used().contains(name);
+        loaded.retain(|loaded| is_deferred(&loaded.name));
+        names.retain(|name| is_deferred(name));
         self.announced.restore(names, instructions);
         self.shared
             .servers
@@ -108,7 +123,7 @@ impl McpToolset {
     pub fn unrecorded(&mut self) -> Option<Box<RawValue>> {
         let state = self.shared.state();
         let fresh = state.loaded.get(self.recorded..).filter(|fresh| !fresh.is_empty())?;
-        let tools: Vec<&McpToolDefinition> = fresh.iter().map(|loaded| &loaded.definition).collect();
+        let tools: Vec<&LoadedDefinition> = fresh.iter().map(|loaded| &loaded.definition).collect();
         let line = json!({"type": LOADED_KIND, "tools": tools, "pinned": fresh.iter().any(|loaded| loaded.is_pinned)});
         let line = wire::raw::to_raw(&line).ok();
         self.recorded = state.loaded.len();
@@ -127,8 +142,8 @@ impl McpToolset {
             let mut state = self.shared.state();
             for name in &referenced {
                 let known = state.loaded.iter().any(|loaded| loaded.name == *name);
-                let found = live.iter().find(|found| found.tool.exposed == *name).filter(|_| !known);
-                if let Some(definition) = found.and_then(|found| McpToolDefinition::of(&found.tool)) {
+                let found = live.iter().find(|found| found.name() == name).filter(|_| !known);
+                if let Some(definition) = found.and_then(DeferredTool::definition) {
                     state.loaded.push(LoadedTool { name: name.clone(), definition, is_pinned: false });
                 }
             }

@@ -2,7 +2,8 @@
 //! an early search does not miss a tool.
 
 use super::ToolDeferral;
-use super::toolset::{AvailableTool, LoadedTool, McpToolDefinition, SharedToolset};
+use super::deferred_tool::DeferredTool;
+use super::toolset::{LoadedTool, SharedToolset};
 use futures_util::future::BoxFuture;
 use mcp::McpStatus;
 use permission::Access;
@@ -28,9 +29,12 @@ pub(super) struct ToolSearch {
 
 impl ToolSearch {
     pub(super) fn new(common: Arc<SharedToolset>) -> Self {
+        Self { spec: Self::own_spec(), common }
+    }
+
+    pub(super) fn own_spec() -> ToolSpec {
         let (name, facts) = TOOL_SEARCH;
-        let spec = ToolSpec::of(name, include_str!("tool_search.md"), include_str!("tool_search.schema.json"), facts);
-        Self { spec, common }
+        ToolSpec::of(name, include_str!("tool_search.md"), include_str!("tool_search.schema.json"), facts)
     }
 }
 
@@ -99,7 +103,7 @@ impl ToolSearchCall {
             return ToolOutcome::text(self.no_match_message(all.len()), self.structured_result(&[], all.len()));
         }
         let definitions = self.load(&found);
-        let names: Vec<&str> = found.iter().map(|found| found.tool.exposed.as_str()).collect();
+        let names: Vec<&str> = found.iter().map(DeferredTool::name).collect();
         let structured = self.structured_result(&names, all.len());
         let content = match self.common.servers.deferral {
             ToolDeferral::Native { .. } => {
@@ -115,14 +119,14 @@ impl ToolSearchCall {
     }
 
     /// Records the tools as loaded and returns their definitions as text.
-    fn load(&self, found: &[AvailableTool]) -> Vec<String> {
+    fn load(&self, found: &[DeferredTool]) -> Vec<String> {
         let mut state = self.common.state();
         let mut texts = Vec::new();
         for found in found {
-            let Some(definition) = McpToolDefinition::of(&found.tool) else { continue };
+            let Some(definition) = found.definition() else { continue };
             texts.extend(wire::raw::to_line(&definition));
-            if !state.loaded.iter().any(|loaded| loaded.name == found.tool.exposed) {
-                state.loaded.push(LoadedTool { name: found.tool.exposed.clone(), definition, is_pinned: false });
+            if !state.loaded.iter().any(|loaded| loaded.name == found.name()) {
+                state.loaded.push(LoadedTool { name: found.name().to_owned(), definition, is_pinned: false });
             }
         }
         texts
@@ -144,14 +148,14 @@ impl ToolSearchCall {
     }
 }
 
-fn select(all: &[AvailableTool], names: &str) -> Vec<AvailableTool> {
+fn select(all: &[DeferredTool], names: &str) -> Vec<DeferredTool> {
     let wanted = names.split(',').map(str::trim).filter(|name| !name.is_empty());
-    let find = |name: &str| all.iter().find(|found| found.tool.exposed == name || found.tool.name == name).cloned();
+    let find = |name: &str| all.iter().find(|found| found.is_named(name)).cloned();
     wanted.filter_map(find).collect()
 }
 
 /// The best matches. A word with `+` is required.
-fn rank(all: &[AvailableTool], query: &str, most: usize) -> Vec<AvailableTool> {
+fn rank(all: &[DeferredTool], query: &str, most: usize) -> Vec<DeferredTool> {
     let words: Vec<(bool, String)> = query
         .split_whitespace()
         .map(|word| match word.strip_prefix('+') {
@@ -160,18 +164,18 @@ fn rank(all: &[AvailableTool], query: &str, most: usize) -> Vec<AvailableTool> {
         })
         .filter(|(_, word)| !word.is_empty())
         .collect();
-    let mut scored: Vec<(u32, &AvailableTool)> =
+    let mut scored: Vec<(u32, &DeferredTool)> =
         all.iter().filter_map(|found| Some((score(found, &words)?, found))).collect();
-    scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.tool.exposed.cmp(&b.1.tool.exposed)));
+    scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name().cmp(b.1.name())));
     scored.into_iter().take(most).map(|(_, found)| found.clone()).collect()
 }
 
 /// `None` when no word matches or a required one is missing.
-fn score(found: &AvailableTool, words: &[(bool, String)]) -> Option<u32> {
-    let name = found.tool.exposed.to_lowercase();
+fn score(found: &DeferredTool, words: &[(bool, String)]) -> Option<u32> {
+    let name = found.name().to_lowercase();
     let parts: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()).collect();
-    let hint = found.tool.meta.search_hint.as_deref().unwrap_or_default().to_lowercase();
-    let description = found.tool.description.to_lowercase();
+    let hint = found.search_hint().to_lowercase();
+    let description = found.description().to_lowercase();
     let mut total = 0;
     for (is_required, word) in words {
         let points = if parts.contains(&word.as_str()) {

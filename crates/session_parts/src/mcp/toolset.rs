@@ -3,6 +3,7 @@
 
 use super::adapter::McpToolAdapter;
 use super::announce::AnnouncedServers;
+use super::deferred_tool::DeferredTool;
 use super::resources::{ListResources, ReadResource};
 use super::search::ToolSearch;
 use super::{SessionServers, ToolDeferral, TypedServerPrompt};
@@ -38,35 +39,26 @@ pub struct ToolsetState {
     /// The tools that ToolSearch loaded, in order. Nothing is removed, because requests refer to them.
     pub loaded: Vec<LoadedTool>,
     pub is_deferring: bool,
+    /// Tools of ours that are deferred in this session.
+    pub seldom_used: Vec<Arc<dyn Tool>>,
 }
 
 /// A tool that the model loaded, as it was defined then.
 #[derive(Clone)]
 pub struct LoadedTool {
     pub name: String,
-    pub definition: McpToolDefinition,
+    pub definition: LoadedDefinition,
     /// Sent in full, because the results that refer to it were compacted.
     pub is_pinned: bool,
 }
 
 #[derive(Clone, Deserialize, Serialize)]
-pub struct McpToolDefinition {
+pub struct LoadedDefinition {
     pub name: String,
     pub description: String,
     pub input_schema: Box<RawValue>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub defer_loading: bool,
-}
-
-impl McpToolDefinition {
-    pub fn of(tool: &RemoteTool) -> Option<Self> {
-        Some(Self {
-            name: tool.exposed.clone(),
-            description: tool.description.clone(),
-            input_schema: RawValue::from_string(tool.schema.clone()).ok()?,
-            defer_loading: false,
-        })
-    }
 }
 
 /// A tool and the server that runs it.
@@ -112,8 +104,16 @@ impl SharedToolset {
     }
 
     /// The tools that the model must load first.
-    pub fn deferred(&self) -> Vec<AvailableTool> {
-        self.tools().into_iter().filter(|found| !found.always_load).collect()
+    pub fn deferred(&self) -> Vec<DeferredTool> {
+        let of_servers = self.tools().into_iter().filter(|found| !found.always_load).map(DeferredTool::OfServer);
+        self.seldom_used().into_iter().map(DeferredTool::OfOurs).chain(of_servers).collect()
+    }
+
+    /// The tools of ours that the model must load first.
+    pub fn seldom_used(&self) -> Vec<Arc<dyn Tool>> {
+        let state = self.state();
+        let may_use = |name: &str| !state.policy.as_ref().is_some_and(|policy| policy.removes(name));
+        state.seldom_used.iter().filter(|tool| may_use(&tool.spec().name)).cloned().collect()
     }
 
     /// All servers of this thread, including those not started yet.
@@ -153,6 +153,10 @@ pub struct McpToolset {
     /// Tools that results of a resumed conversation refer to.
     pub referenced: BTreeSet<String>,
     is_agent: bool,
+    /// Names of the tools of ours that are deferred: decided once, so that requests keep their bytes.
+    seldom_used: BTreeSet<String>,
+    /// What the session of a fork sent: its requests begin with the same definitions.
+    inherited: Vec<Fragment>,
 }
 
 /// The inputs the last registry was built from.
@@ -205,12 +209,50 @@ impl McpToolset {
             recorded: 0,
             referenced: BTreeSet::new(),
             is_agent: false,
+            seldom_used: BTreeSet::new(),
+            inherited: Vec::new(),
         }
     }
 
     /// Replaces the tools that are not from servers.
     pub fn set_base(&mut self, base: Arc<ToolRegistry>) {
         self.base = base;
+        self.version = None;
+        self.find_seldom_used();
+    }
+
+    /// The tools that are not from servers, deferred or not.
+    pub(super) fn base(&self) -> &ToolRegistry {
+        &self.base
+    }
+
+    /// Defers these tools of ours from now on.
+    pub(super) fn set_seldom_used(&mut self, names: BTreeSet<String>) {
+        self.seldom_used = names;
+        self.find_seldom_used();
+    }
+
+    pub(super) fn seldom_used(&self) -> &BTreeSet<String> {
+        &self.seldom_used
+    }
+
+    fn find_seldom_used(&self) {
+        let mut state = self.shared.state();
+        state.seldom_used = self.seldom_used.iter().filter_map(|name| self.base.find(name).cloned()).collect();
+        state.is_deferring |= !state.seldom_used.is_empty();
+    }
+
+    /// Makes the requests begin with the definitions that the session of a fork sent.
+    pub(super) fn inherit(&mut self, sent: &[Fragment]) {
+        self.inherited = sent.to_vec();
+    }
+
+    /// Begins a new conversation, which was told nothing.
+    pub fn begin_conversation(&mut self) {
+        self.shared.state().loaded.clear();
+        self.recorded = 0;
+        self.announced = AnnouncedServers::default();
+        self.referenced.clear();
         self.version = None;
     }
 
@@ -261,9 +303,12 @@ impl McpToolset {
         }
         let is_first = self.version.replace(seen).is_none();
         let tools = self.shared.tools();
-        let is_fresh = self.shared.state().loaded.is_empty();
         let has_resources = || self.shared.views().iter().any(|view| view.has_resources);
-        if is_first && is_fresh && tools.is_empty() && !self.shared.expects_deferred() && !has_resources() {
+        let is_plain = {
+            let state = self.shared.state();
+            tools.is_empty() && state.loaded.is_empty() && !state.is_deferring
+        };
+        if is_first && is_plain && !self.shared.expects_deferred() && !has_resources() {
             return None;
         }
         Some(self.build(&tools, policy, window))
@@ -277,6 +322,7 @@ impl McpToolset {
             .map(|found| found.tool.schema.len() + found.tool.description.len() + found.tool.exposed.len())
             .sum();
         let expects = self.shared.expects_deferred();
+        let ours = self.shared.seldom_used();
         let mut state = self.shared.state();
         if !state.is_deferring && !policy.removes(super::TOOL_SEARCH.0) {
             let goes_on = deferral != ToolDeferral::Off && !state.loaded.is_empty();
@@ -286,20 +332,27 @@ impl McpToolset {
         let mut rows = self.helpers(state.is_deferring, policy);
         let is_loaded = |name: &str| state.loaded.iter().any(|loaded| loaded.name == name);
         let in_full = |found: &&AvailableTool| !state.is_deferring || found.always_load;
-        rows.extend(tools.iter().filter(in_full).map(|found| row(found, true)));
-        let by_name = |name: &str| tools.iter().find(|found| found.tool.exposed == name);
-        let loaded_row = |loaded: &LoadedTool| Some(row(by_name(&loaded.name)?, !native || loaded.is_pinned));
+        rows.extend(tools.iter().filter(in_full).map(|found| found.row(true)));
+        let loaded_row = |loaded: &LoadedTool| {
+            let offered = !native || loaded.is_pinned;
+            let of_server = || tools.iter().find(|found| found.tool.exposed == loaded.name);
+            let own = ours.iter().find(|tool| tool.spec().name == loaded.name);
+            own.map(|tool| own_row(tool, offered)).or_else(|| of_server().map(|found| found.row(offered)))
+        };
         rows.extend(state.loaded.iter().filter_map(loaded_row));
         let rest = tools.iter().filter(|found| !in_full(found) && !is_loaded(&found.tool.exposed));
-        rows.extend(rest.map(|found| row(found, false)));
-        let registry = self.base.with(rows);
+        rows.extend(rest.map(|found| found.row(false)));
+        rows.extend(ours.iter().filter(|tool| !is_loaded(&tool.spec().name)).map(|tool| own_row(tool, false)));
+        let registry = self.base.only(|name| !self.seldom_used.contains(name)).with(rows);
         let mut fragments: Vec<Fragment> = registry.tool_fragments().into_iter().map(Fragment::new).collect();
         if native {
-            fragments.extend(state.loaded.iter().filter(|loaded| !loaded.is_pinned).filter_map(|loaded| {
-                let definition = McpToolDefinition { defer_loading: true, ..loaded.definition.clone() };
+            let by_reference = |loaded: &&LoadedTool| !loaded.is_pinned && !registry.is_offered(&loaded.name);
+            fragments.extend(state.loaded.iter().filter(by_reference).filter_map(|loaded| {
+                let definition = LoadedDefinition { defer_loading: true, ..loaded.definition.clone() };
                 wire::raw::to_raw(&definition).ok().map(Fragment::new)
             }));
         }
+        let fragments = after_inherited(&self.inherited, fragments);
         ToolOffer { registry: Arc::new(registry), fragments, uses_references: native }
     }
 
@@ -321,7 +374,25 @@ impl McpToolset {
     }
 }
 
-fn row(found: &AvailableTool, offered: bool) -> BuiltinTool {
-    let tool = McpToolAdapter::new(&found.servers, (&found.host, &found.tool), found.always_asks);
-    BuiltinTool { tool: Arc::new(tool), is_offered: offered }
+impl AvailableTool {
+    fn row(&self, offered: bool) -> BuiltinTool {
+        let tool = McpToolAdapter::new(&self.servers, (&self.host, &self.tool), self.always_asks);
+        BuiltinTool { tool: Arc::new(tool), is_offered: offered }
+    }
+}
+
+fn own_row(tool: &Arc<dyn Tool>, offered: bool) -> BuiltinTool {
+    BuiltinTool { tool: Arc::clone(tool), is_offered: offered }
+}
+
+/// What the session of a fork sent, then the definitions that are not among it.
+fn after_inherited(inherited: &[Fragment], fragments: Vec<Fragment>) -> Vec<Fragment> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    let name = |fragment: &Fragment| serde_json::from_str(fragment.raw().get()).map(|Named { name }| name).ok();
+    let sent: BTreeSet<Option<String>> = inherited.iter().map(name).collect();
+    let further = fragments.into_iter().filter(|fragment| !sent.contains(&name(fragment)));
+    inherited.iter().cloned().chain(further).collect()
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 use sys::Env;
-use sys::git::neutral::{NeutralConfig, NeutralObstacle};
+use sys::git::neutral::{NeutralObstacle, powerless_env};
 use sys::process::{self, ChildInput, ChildOutput, RunOptions, SpawnSpec};
 
 const GIT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -24,8 +24,7 @@ impl PowerlessGit {
     /// Reads the repository's configuration; blocking.
     pub fn new(dir: &Path, env: &Env) -> Result<Self, NeutralObstacle> {
         let env = quiet_environment(env);
-        let set = safe_variables(dir, &env)?;
-        Ok(Self { dir: dir.to_path_buf(), env: env.with(set) })
+        Ok(Self { dir: dir.to_path_buf(), env: powerless_env(dir, &env)? })
     }
 
     /// The output without the last newline; the error is git's message.
@@ -71,10 +70,6 @@ pub struct GitRunner<'a> {
     pub env: &'a Env,
 }
 
-fn safe_variables(dir: &Path, env: &Env) -> Result<Vec<(String, String)>, NeutralObstacle> {
-    NeutralConfig::of([dir], env)?.variables(env)
-}
-
 impl GitRunner<'_> {
     /// The output without the last newline; the error is git's message.
     pub async fn run(&self, args: &[&str]) -> Result<String, String> {
@@ -89,9 +84,9 @@ impl GitRunner<'_> {
     ) -> Result<String, String> {
         let env = quiet_environment(self.env);
         // A fetch uses the repository's configuration; it runs in trusted folders only.
-        let powerless = if args.first() == Some(&"fetch") { Ok(Vec::new()) } else { safe_variables(self.dir, &env) };
+        let powerless = if args.first() == Some(&"fetch") { Ok(env) } else { powerless_env(self.dir, &env) };
         match powerless {
-            Ok(set) => run_in(self.dir, &env.with(set).with(variables.iter().copied()), args, timeout).await,
+            Ok(env) => run_in(self.dir, &env.with(variables.iter().copied()), args, timeout).await,
             Err(obstacle) => Err(failure(self.dir, args, &format!("its configuration may run a program: {obstacle}"))),
         }
     }

@@ -48,6 +48,18 @@ fn lines_that_cannot_be_read_are_named_by_number() {
     );
 }
 
+/// Without the file the lines are counted only.
+#[test]
+fn lines_of_a_file_that_is_gone_are_counted() {
+    for (bad, expected) in [("{\n", "Warning: 1 line of"), ("{\n[\n", "Warning: 2 lines of")] {
+        let (dir, path) = on_disk(&format!("{}{bad}", file(&long_file(4, 2))));
+        let loaded = load(&path, &LoadOptions::default()).unwrap();
+        drop(dir);
+        let said = loaded.unreadable_lines().unwrap();
+        assert!(said.starts_with(expected), "{said}");
+    }
+}
+
 #[test]
 fn results_are_told_from_prompts_and_calls() {
     let loaded = load_text(&file(&[

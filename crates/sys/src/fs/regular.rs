@@ -55,12 +55,24 @@ pub fn read_whole(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
 
 /// Like [`read_whole`] for UTF-8 text; other bytes give `InvalidData`.
 pub fn read_text(path: &Path, limit: usize) -> io::Result<String> {
-    let bytes = read_whole(path, limit)?;
+    as_text(read_whole(path, limit)?)
+}
+
+/// Like [`read_text`] for a file that the user named on the command line: it may be a pipe (`<(…)`) or a device.
+pub fn read_named_text(path: &Path, limit: usize) -> io::Result<String> {
+    let read = read_up_to(File::open(path)?, limit, 0)?;
+    if read.more { Err(too_large(path, limit)) } else { as_text(read.bytes) }
+}
+
+fn as_text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
 }
 
 fn too_large(path: &Path, limit: usize) -> io::Error {
-    let message = format!("{} is larger than {limit} bytes", path.display());
+    let message = match limit >> 20 {
+        0 => format!("{} is larger than {limit} bytes", path.display()),
+        mib => format!("{} is larger than {mib} MiB", path.display()),
+    };
     io::Error::new(io::ErrorKind::FileTooLarge, message)
 }
 

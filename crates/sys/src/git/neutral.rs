@@ -109,6 +109,11 @@ impl NeutralConfig {
     }
 }
 
+/// `env` for a git call in `dir` that only reads, with everything that makes the repository powerless.
+pub fn powerless_env(dir: &Path, env: &Env) -> Result<Env, NeutralObstacle> {
+    Ok(env.with(NeutralConfig::of([dir], env)?.variables(env)?))
+}
+
 struct NeutralScan<'a> {
     env: &'a Env,
     neutral: NeutralConfig,

@@ -11,6 +11,8 @@ use std::time::SystemTime;
 
 /// Most bytes of all kept lines; later lines are only counted.
 const MAX_BYTES: usize = 16 << 20;
+/// Most files that are named as not searched.
+const MAX_NAMED: usize = 3;
 
 #[derive(Debug)]
 pub(super) struct GrepMatches {
@@ -30,6 +32,8 @@ pub(super) struct GrepMatches {
     pub(super) matches: u64,
     /// Files that were searched, with and without matches.
     pub(super) searched: u64,
+    /// Files that could not be searched to their end, with the reason: the first by path.
+    pub(super) unsearched: SmallestItems<(PathBuf, String)>,
     /// Why the pattern was taken as literal text.
     pub(super) literal: Option<String>,
 }
@@ -48,6 +52,7 @@ impl GrepMatches {
             lines: 0,
             matches: 0,
             searched: 0,
+            unsearched: SmallestItems::new(MAX_NAMED),
             literal: None,
         }
     }
@@ -55,6 +60,10 @@ impl GrepMatches {
     pub(super) fn add_file(&mut self, path: &Path, modified: SystemTime) {
         self.files += 1;
         self.newest.add((Reverse(modified), path.to_path_buf()));
+    }
+
+    pub(super) fn add_unsearched(&mut self, path: &Path, why: String) {
+        self.unsearched.add((path.to_path_buf(), why));
     }
 
     pub(super) fn add_count(&mut self, path: &Path, matches: u64, at: &Workspace) {

@@ -5,7 +5,8 @@ use super::collect::GrepMatches;
 use super::plan::GrepPlan;
 use super::{GrepMode, GrepQuery, IgnoreFiles, SearchHalt};
 use crate::contract::{MayRead, Workspace};
-use crate::walk::HaltFlag;
+use crate::walk::{self, HaltFlag, SmallestItems};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long each of the other searches may take.
@@ -14,7 +15,7 @@ const TIME: Duration = Duration::from_millis(150);
 /// Lines for the end of the result.
 pub(super) fn notes(
     query: &GrepQuery,
-    found: &GrepMatches,
+    found: &mut GrepMatches,
     at: &Workspace,
     flag: &HaltFlag,
     may_read: &MayRead,
@@ -35,7 +36,22 @@ pub(super) fn notes(
         parts.extend(found.text("among ignored files (name their folder in `path`)"));
         notes.push(format!("({})", parts.join("; ")));
     }
+    notes.extend(unsearched(std::mem::replace(&mut found.unsearched, SmallestItems::new(0)), at));
     notes
+}
+
+/// Names files whose matches may be missing.
+fn unsearched(files: SmallestItems<(PathBuf, String)>, at: &Workspace) -> Option<String> {
+    let total = files.total;
+    let mut named: Vec<String> = files
+        .into_sorted()
+        .into_iter()
+        .map(|(path, why)| format!("{}: {why}", walk::display_path(&path, at)))
+        .collect();
+    let more = total - named.len() as u64;
+    named.extend((more > 0).then(|| format!("and {more} more")));
+    let unit = if total == 1 { "file" } else { "files" };
+    (total > 0).then(|| format!("({total} {unit} could not be searched to the end; {})", named.join("; ")))
 }
 
 fn searched(query: &GrepQuery, files: u64) -> String {

@@ -10,12 +10,13 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use sys::sync::Mutex;
 
 /// Most bytes one thread may use for a single line, or for a whole file when matches span lines. A file that needs
-/// more is skipped.
+/// more is named in the result.
 const HEAP_LIMIT: usize = 64 << 20;
 const REGEX_LIMIT: usize = 32 << 20;
 
@@ -87,7 +88,7 @@ impl GrepPlan {
                 let mut worker = worker();
                 worker.searcher.set_binary_detection(BinaryDetection::convert(0));
                 let done = worker.search(&path);
-                done.map_err(|error| format!("Could not search {}: {error}", path.display()))?;
+                done.map_err(|error| format!("Could not search {}: {}", path.display(), failure_text(&error, query)))?;
             }
             GrepTarget::File(_) => {}
             GrepTarget::Tree(mut builder) => walk::build_parallel(&mut builder, self.ignores == IgnoreFiles::Honoured)
@@ -108,7 +109,7 @@ struct GrepWorker<'a> {
     query: &'a GrepQuery,
     halt: SearchHalt<'a>,
     all: &'a Mutex<GrepMatches>,
-    /// How many files were opened.
+    /// How many files were searched to their end.
     searched: &'a AtomicU64,
     at: &'a Workspace,
 }
@@ -122,19 +123,21 @@ impl GrepWorker<'_> {
             && entry.file_type().is_some_and(|t| t.is_file())
             && may_read(entry.path(), walk::discovery(&entry))
             && let Err(error) = self.search(entry.path())
+            && error.kind() != io::ErrorKind::NotFound
+            && !self.halt.is_set()
         {
-            tracing::debug!(path = %entry.path().display(), %error, "not searched");
+            self.all().add_unsearched(entry.path(), failure_text(&error, self.query));
         }
         WalkState::Continue
     }
 
-    fn search(&mut self, path: &Path) -> std::io::Result<()> {
+    /// Adds the matches of one file; those before a failure too.
+    fn search(&mut self, path: &Path) -> io::Result<()> {
         let file = HaltingReader { inner: sys::fs::open_regular(path)?.0, halt: self.halt };
-        self.searched.fetch_add(1, Ordering::Relaxed);
-        match self.query.mode {
+        let done = match self.query.mode {
             GrepMode::Files | GrepMode::Count => {
                 let mut tally = MatchCounter::new(&self.matcher, self.query);
-                self.searcher.search_reader(&self.matcher, file, &mut tally)?;
+                let done = self.searcher.search_reader(&self.matcher, file, &mut tally);
                 match (self.query.mode, tally.matches()) {
                     (_, 0) => {}
                     (GrepMode::Count, matches) => self.all().add_count(path, matches, self.at),
@@ -142,21 +145,40 @@ impl GrepWorker<'_> {
                         self.all().add_file(path, walk::modified(path.metadata()));
                     }
                 }
+                done
             }
             GrepMode::Content => {
                 let room = self.all().room(path);
                 let mut lines = LineCollector::new(&self.matcher, self.query, walk::display_path(path, self.at), room);
-                self.searcher.search_reader(&self.matcher, file, &mut lines)?;
+                let done = self.searcher.search_reader(&self.matcher, file, &mut lines);
                 if lines.total > 0 {
                     self.all().add_lines(path, lines.kept, lines.total);
                 }
+                done
             }
+        };
+        if done.is_ok() {
+            self.searched.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(())
+        done
     }
 
     fn all(&self) -> sys::sync::MutexGuard<'_, GrepMatches> {
         self.all.lock()
+    }
+}
+
+/// Why a file could not be searched.
+fn failure_text(error: &io::Error, query: &GrepQuery) -> String {
+    const MIB: usize = HEAP_LIMIT >> 20;
+    // The searcher tells its limit by this text alone.
+    if !error.to_string().contains("allocation limit") {
+        return error.to_string();
+    }
+    if query.multiline {
+        format!("it has more than {MIB} MiB, the most with `multiline`")
+    } else {
+        format!("a line is longer than {MIB} MiB")
     }
 }
 

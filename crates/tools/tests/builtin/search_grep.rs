@@ -162,7 +162,7 @@ async fn the_model_gets_20000_characters_on_line_borders() {
     assert!((19_500..=20_000).contains(&lines.chars().count()), "{}", lines.chars().count());
     let shown = lines.lines().count();
     assert!(lines.lines().all(|line| line.ends_with('é')));
-    assert!(note.starts_with(&format!("(showing {shown} of 240 lines; 20000 characters at most. Narrow")), "{note}");
+    assert!(note.starts_with(&format!("(showing {shown} of 240 lines; 19800 characters at most. Narrow")), "{note}");
     assert!(note.ends_with(&format!("go on with `offset` {shown}.)")), "{note}");
     assert_eq!(value["numLines"], 240, "what programs read stays");
     assert_eq!(value["content"].as_str().unwrap().lines().count(), 240);
@@ -173,7 +173,7 @@ async fn the_model_gets_20000_characters_on_line_borders() {
     }
     for mode in ["files_with_matches", "count"] {
         let found = text(&bench, json!({"pattern": "pin", "output_mode": mode, "head_limit": 0})).await;
-        assert!(found.chars().count() < 20_300 && found.contains("of 300 files; 20000 characters"), "{found}");
+        assert!(found.chars().count() < 20_300 && found.contains("of 300 files; 19800 characters"), "{found}");
     }
 }
 
@@ -281,6 +281,28 @@ async fn long_lines_binary_files_and_encodings() {
     assert!(named.starts_with("data.bin: binary file matches") && !named.contains('\0'), "{named}");
     let (_, value) = bench.ok("Grep", json!({"pattern": "needle", "output_mode": "count"})).await;
     assert_eq!(value["numFiles"], 4, "binary files do not count");
+}
+
+/// What could not be searched is named, whatever else was found.
+#[tokio::test]
+async fn files_that_cannot_be_searched_are_named() {
+    let bench = sample();
+    let long = [b"needle first\n".as_slice(), &vec![b'x'; (64 << 20) + 1]].concat();
+    bench.file("z/long.json", long);
+    let line = "(1 file could not be searched to the end; z/long.json: a line is longer than 64 MiB)";
+    let whole =
+        "(1 file could not be searched to the end; z/long.json: it has more than 64 MiB, the most with `multiline`)";
+    for mode in ["files_with_matches", "content", "count"] {
+        let absent = text(&bench, json!({"pattern": "absent", "output_mode": mode})).await;
+        assert!(absent.ends_with(&format!("(4 files searched)\n{line}")), "{mode}: {absent}");
+        let spanning = text(&bench, json!({"pattern": "one\nabsent", "output_mode": mode, "multiline": true})).await;
+        assert!(spanning.ends_with(whole), "{mode}: {spanning}");
+    }
+    let found = text(&bench, json!({"pattern": "needle", "output_mode": "content"})).await;
+    assert!(found.contains("docs/b.md:1:one needle\n") && found.contains("z/long.json:1:needle first"), "{found}");
+    assert!(found.ends_with(line), "{found}");
+    let named = json!({"pattern": "absent", "path": "z/long.json"});
+    assert!(bench.fails("Grep", named).await.contains("long.json: a line is longer than 64 MiB"));
 }
 
 #[tokio::test]

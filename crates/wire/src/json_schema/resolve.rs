@@ -148,7 +148,7 @@ impl<'a> SchemaIndex<'a> {
     pub(super) fn find(&self, base: &str, reference: &str) -> Result<SchemaPlace<'a>, String> {
         let whole = join(base, reference);
         let (resource, fragment) = whole.split_once('#').unwrap_or((&whole, ""));
-        let fragment = decoded(fragment);
+        let fragment = crate::percent::decoded(fragment);
         let elsewhere =
             || format!("{reference:?} refers to another document; only references within the schema are followed");
         let nowhere = || format!("{reference:?} refers to nothing in the schema");
@@ -247,23 +247,6 @@ fn join(base: &str, reference: &str) -> String {
     fragment.map_or(joined.clone(), |fragment| format!("{joined}#{fragment}"))
 }
 
-/// Decodes the percent escapes of a fragment.
-fn decoded(fragment: &str) -> String {
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.as_bytes();
-    while let [byte, after @ ..] = rest {
-        let code = (*byte == b'%').then(|| std::str::from_utf8(after.get(..2)?).ok()).flatten();
-        if let Some(code) = code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            bytes.push(code);
-            rest = &after[2..];
-        } else {
-            bytes.push(*byte);
-            rest = after;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,6 +265,6 @@ mod tests {
         ] {
             assert_eq!(join(base, reference), whole, "{base} {reference}");
         }
-        assert_eq!(decoded("/a%25b%7e1%"), "/a%b~1%");
+        assert_eq!(crate::percent::decoded("/a%25b%7e1%"), "/a%b~1%");
     }
 }

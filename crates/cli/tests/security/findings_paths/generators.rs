@@ -200,7 +200,7 @@ fn write_command(random: &mut Random) -> String {
         "./.git/config",
     ]);
     let target = if random.below(6) == 0 { "out/fine" } else { target };
-    let (program, option, tail): (&str, String, &str) = match random.below(11) {
+    let (program, option, tail): (&str, String, &str) = match random.below(15) {
         0 => (
             "sort",
             random.pick(&["-o @", "-o@", "-uo @", "-no@", "--output=@", "--outp @", "--o=@"]).into(),
@@ -218,6 +218,10 @@ fn write_command(random: &mut Random) -> String {
         ),
         7 => ("awk", random.pick(&["'{print > \"@\"}'", "'{print >> \"@\"}'"]).into(), "notes.txt"),
         8 => ("find", random.pick(&["-fprint @", "-name k -fprint0 @", "-fprintf @ x"]).into(), ""),
+        10 => ("gcc -c", random.pick(&["-MMD -MF @", "-MMD -MF@", "-o @", "-Wp,-MMD,@"]).into(), "c.c"),
+        11 => ("gzip", random.pick(&["@", "-9 @", "-f -- @", "-kf @", "-S .b @"]).into(), ""),
+        12 => ("xz", random.pick(&["@", "-0 @", "-T1 @"]).into(), ""),
+        13 => ("sqlite3", random.pick(&["@ 'create table t(a)'", ":memory: '.output @' 'select 1'"]).into(), ""),
         9 => ("iconv", random.pick(&["-o @", "-f utf8 -o@", "--output=@"]).into(), "notes.txt"),
         _ => ("tar", random.pick(&["-cf @", "cf @", "--create --file=@", "-c -f@", "-czf @"]).into(), "notes.txt"),
     };
@@ -242,10 +246,14 @@ fn random_options_never_write_a_protected_file() {
     for path in [".git/hooks/h", ".git/config", ".claude/settings.json", "locked/x"] {
         sandbox.write(path, "");
     }
+    sandbox.write("c.c", "int x;\n");
     std::fs::create_dir(sandbox.project().join("out")).unwrap();
     let mut random = Random::new(8);
     let commands: Vec<String> = (0..samples()).map(|_| write_command(&mut random)).collect();
-    let programs = ["sort", "shuf", "git diff", "git", "tee", "dd", "uniq", "sed", "awk", "find", "iconv", "tar"];
+    let programs = [
+        "sort", "shuf", "git diff", "git", "tee", "dd", "uniq", "sed", "awk", "find", "iconv", "tar", "gcc", "gzip",
+        "xz", "sqlite3",
+    ];
     let allow: Vec<String> =
         programs.iter().map(|name| format!("Bash({name}:*)")).chain(["Edit(out/**)".into()]).collect();
     let rules = json!({"allow": allow, "deny": ["Edit(locked/**)"]});

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::snapshots::SaveExtent;
 use sys::Env;
-use sys::git::neutral::NeutralConfig;
+use sys::git::neutral::powerless_env;
 
 const GIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of commits considered per command.
@@ -99,8 +99,7 @@ impl CapturedRepository {
         all.extend([option("--git-dir=", &self.git_dir), option("--work-tree=", &self.root)]);
         all.extend(args.iter().map(OsString::from));
         // These git commands start no other program: where a key cannot be overridden, the options above suffice.
-        let powerless = NeutralConfig::of([self.root.as_path()], env).and_then(|found| found.variables(env));
-        let env = env.with(powerless.unwrap_or_default());
+        let env = powerless_env(&self.root, env).unwrap_or_else(|_| env.clone());
         places::output("git".into(), all, self.root.clone(), &env, GIT_TIMEOUT).await
     }
 }
