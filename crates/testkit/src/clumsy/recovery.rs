@@ -29,6 +29,9 @@ pub(super) fn after_failure(attempt: &Attempt, result: &ShownResult, view: &Requ
     if attempt.looks >= MOST_LOOKS {
         return Move::GiveUp;
     }
+    if let Some(field) = attempt.call.path_field().filter(|_| result.text.contains("has not been read yet")) {
+        return Move::Look(PlannedCall::read(attempt.call.text(field)));
+    }
     match attempt.call.tool.as_str() {
         "Read" => after_read(attempt, &result.text),
         "Edit" => after_edit(attempt, result),
@@ -248,7 +251,7 @@ fn plainer(belief: &EditText) -> EditText {
 
 fn after_reread(attempt: &Attempt, text: &str) -> Move {
     let blocks = numbered_blocks(text);
-    let Some(belief) = attempt.belief.as_ref() else { return Move::Send(attempt.right.clone()) };
+    let Some(belief) = attempt.belief.as_ref() else { return Move::Send(attempt.call.clone()) };
     let shown = blocks.iter().map(|block| block.lines.join("\n")).collect::<Vec<_>>().join("\n");
     let plain = plainer(belief);
     if shown.contains(&plain.new) && !shown.contains(&plain.old) {
