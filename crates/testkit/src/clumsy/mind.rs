@@ -126,6 +126,9 @@ impl Mind {
     fn digest(&mut self, result: &ShownResult, view: &RequestView) {
         let Some(mut attempt) = self.current.take() else { return };
         self.note_result(&attempt, result);
+        if result.is_error {
+            self.news.extend(replaced_lines(&result.text));
+        }
         let look = attempt.look.take();
         self.remember_lines(look.as_ref().unwrap_or(&attempt.call), result);
         if look.is_none()

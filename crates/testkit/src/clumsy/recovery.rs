@@ -73,7 +73,9 @@ fn mended_form(attempt: &Attempt, text: &str, view: &RequestView) -> Option<Plan
         call.set(field, value);
         return Some(call);
     }
-    if let Some(unknown) = unknown.filter(|unknown| is_named(text, unknown)) {
+    // A field that was ignored is not what failed.
+    let is_blamed = |unknown: &String| is_named(text, unknown) && !text.contains(&format!("ignored `{unknown}`"));
+    if let Some(unknown) = unknown.filter(is_blamed) {
         call.input.remove(&unknown);
         return Some(call);
     }

@@ -153,6 +153,22 @@ fn the_beginning_of_a_longer_line_is_not_a_line() {
     let file = "def gross(net):\n    return net / 0.75\n";
     assert_eq!(one(file, "def gross(net):\n    return net / 0.7\n", "def gross(net):\n    return net / 0.75\n"), None);
     assert_eq!(one("total = compute\nx", "total = comp\n", "total = 1\n"), None);
+    let numbered = "1\tdef gross(net):\n2\t    return net / 0.7";
+    assert_eq!(one(file, numbered, "1\tdef gross(net):\n2\t    return net / 0.75"), None);
+    assert_eq!(one(file, "def gross(net):  \n    return net / 0.7", "def gross(net):\n    return net / 0.75"), None);
+    assert_eq!(one(file, "def gross(net):\\n    return net / 0.7", "def gross(net):\\n    return net / 0.75"), None);
+}
+
+#[test]
+fn an_edit_that_was_made_before_is_not_made_again() {
+    // [MX-2]
+    let file = "def gross(net):\n    value = net\n    return value + 1\n";
+    assert_eq!(one(file, "    value = net  \n    return value", "    value = net\n    return value + 1"), None);
+    assert_eq!(
+        one(file, "def gross(net): \n    value = net\n", "def gross(net):\n    value = net\n    return value + 1\n"),
+        None
+    );
+    assert_eq!(one(file, "\treturn value + 1\n", "\tvalue = net\n\treturn value + 1\n"), None);
 }
 
 #[test]
