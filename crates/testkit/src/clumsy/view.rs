@@ -31,7 +31,10 @@ impl RequestView {
         let tools = tools.filter_map(|tool| Some((tool["name"].as_str()?.to_owned(), tool["input_schema"].clone())));
         let users: Vec<&Value> = request.messages().iter().filter(|m| m["role"] == "user").collect();
         let results = request.tool_results().into_iter().filter_map(|result| {
-            let shown = ShownResult { text: texts(&result["content"]), is_error: result["is_error"] == true };
+            let text = texts(&result["content"]);
+            let text = text.strip_prefix("<tool_use_error>").unwrap_or(&text);
+            let text = text.strip_suffix("</tool_use_error>").unwrap_or(text).to_owned();
+            let shown = ShownResult { text, is_error: result["is_error"] == true };
             Some((result["tool_use_id"].as_str()?.to_owned(), shown))
         });
         let first_text = users.first().map(|m| texts(&m["content"])).unwrap_or_default();
