@@ -2,7 +2,7 @@
 
 use super::call::PlannedCall;
 use super::intent::IntentKind;
-use super::paths::{base_name, parent};
+use super::paths::{base_name, joined, parent};
 use super::slips::{BeforeGoal, SlipForm, SlipScene};
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ pub(super) fn typo(right: &PlannedCall, scene: &mut SlipScene<'_>) -> Option<Sli
     let mut wrong = name;
     wrong.swap(at, at + 1);
     let wrong: String = wrong.into_iter().collect();
-    with_path(right, format!("{}/{wrong}", parent(&path)))
+    with_path(right, joined(parent(&path), &wrong))
 }
 
 pub(super) fn wrong_case(right: &PlannedCall, _: &mut SlipScene<'_>) -> Option<SlipForm> {
@@ -56,15 +56,15 @@ pub(super) fn wrong_case(right: &PlannedCall, _: &mut SlipScene<'_>) -> Option<S
     let mut letters = name.chars();
     let first = letters.next()?;
     let other = if first.is_uppercase() { first.to_lowercase().to_string() } else { first.to_uppercase().to_string() };
-    with_path(right, format!("{}/{other}{}", parent(&path), letters.as_str()))
+    with_path(right, joined(parent(&path), &format!("{other}{}", letters.as_str())))
 }
 
 pub(super) fn directory_read(right: &PlannedCall, _: &mut SlipScene<'_>) -> Option<SlipForm> {
     if right.tool != "Read" {
         return None;
     }
-    let folder = parent(existing(right)?).to_owned();
-    with_path(right, folder)
+    let folder = parent(existing(right)?);
+    with_path(right, if folder.is_empty() { ".".to_owned() } else { folder.to_owned() })
 }
 
 pub(super) fn offset_past_end(right: &PlannedCall, _: &mut SlipScene<'_>) -> Option<SlipForm> {

@@ -25,6 +25,11 @@ pub(super) fn parent(path: &str) -> &str {
     path.trim_end_matches('/').rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
+/// A name in a folder; an empty folder is the working directory.
+pub(super) fn joined(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
 /// The mentioned path whose name is most like that of `wanted`, other than `wanted` itself. A bare name lies in `folder`.
 pub(super) fn suggested(text: &str, wanted: &str, folder: &str) -> Option<String> {
     let name = base_name(wanted).to_lowercase();

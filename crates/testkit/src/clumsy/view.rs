@@ -70,8 +70,8 @@ impl RequestView {
 
 /// The first absolute path on a line that speaks of a directory.
 fn directory(text: &str) -> Option<String> {
-    let line = text.lines().find(|line| line.to_lowercase().contains("working director"))?;
-    let path = &line[line.find(" /").map(|at| at + 1)?..];
+    let mut lines = text.lines().filter(|line| line.to_lowercase().contains("working director"));
+    let path = lines.find_map(|line| line.find(" /").map(|at| &line[at + 1..]))?;
     Some(path.split([' ', ',', ';']).next()?.trim_end_matches('/').to_owned())
 }
 
@@ -80,5 +80,17 @@ fn texts(content: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => blocks.iter().filter_map(|b| b["text"].as_str()).collect::<Vec<_>>().join("\n"),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::directory;
+
+    #[test]
+    fn the_directory_stands_on_a_line_with_a_path() {
+        let text = "Paths may be relative to the working directory.\n- Working directory: /w/project, more\n";
+        assert_eq!(directory(text).as_deref(), Some("/w/project"));
+        assert_eq!(directory("The working directory is the best."), None);
     }
 }
