@@ -87,9 +87,9 @@ impl Attempt {
         self.look = None;
     }
 
-    /// Counts a failure; true when the same one came three times.
+    /// Counts a failure; true when the same one came three times. What is added about the repetition is not the failure.
     pub(super) fn is_hopeless(&mut self, result: &str) -> bool {
-        let failure = Some((self.call.shown(), result.to_owned()));
+        let failure = Some((self.call.shown(), result.lines().next().unwrap_or_default().to_owned()));
         self.equal_failures = if self.last_failure == failure { self.equal_failures + 1 } else { 1 };
         self.last_failure = failure;
         self.equal_failures >= 3

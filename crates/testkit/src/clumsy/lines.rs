@@ -94,6 +94,24 @@ pub(super) fn replaced_lines(text: &str) -> Vec<(String, String)> {
     pairs
 }
 
+/// Lines of a text that a file shows only with other quotes: each with the line that is shown.
+pub(super) fn requoted_lines(text: &str, shown: &[String]) -> Vec<(String, String)> {
+    let missing = text.lines().filter(|line| !shown.iter().any(|other| other == line));
+    let pairs = missing.filter_map(|line| {
+        let mut alike = shown.iter().filter(|other| same_quotes(other) == same_quotes(line));
+        match (alike.next(), alike.next()) {
+            (Some(other), None) => Some((line.to_owned(), other.clone())),
+            _ => None,
+        }
+    });
+    pairs.collect()
+}
+
+/// The text with one kind of quotes.
+pub(super) fn same_quotes(text: &str) -> String {
+    text.replace('\'', "\"")
+}
+
 /// The text with replaced lines as they are now.
 pub(super) fn brought_up_to_date(text: &str, news: &[(String, String)]) -> String {
     let now =
@@ -213,6 +231,12 @@ mod tests {
             replaced_lines("app.py changed:\n--- a\n+++ b\n@@ -1,3 +1,3 @@\n x\n-a 'b'\n-c\n+a \"b\"\n+d\n y\n-gone\n");
         assert_eq!(news, [("a 'b'".to_owned(), "a \"b\"".to_owned()), ("c".to_owned(), "d".to_owned())]);
         assert_eq!(brought_up_to_date("a 'b'\nz", &news), "a \"b\"\nz");
+    }
+
+    #[test]
+    fn lines_with_other_quotes_are_copied_as_shown() {
+        let shown = ["a = \"x\"".to_owned(), "b = 1".to_owned(), "c = \"y\"".to_owned(), "c = \"y\"".to_owned()];
+        assert_eq!(requoted_lines("a = 'x'\nb = 1\nc = 'y'\nd", &shown), [("a = 'x'".to_owned(), shown[0].clone())]);
     }
 
     #[test]

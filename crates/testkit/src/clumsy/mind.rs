@@ -3,7 +3,7 @@
 use super::attempt::{Attempt, AttemptMode, fill, filled, right_call};
 use super::call::PlannedCall;
 use super::intent::{Intent, IntentKind};
-use super::lines::{brought_up_to_date, replaced_lines};
+use super::lines::{brought_up_to_date, numbered_blocks, replaced_lines, requoted_lines, same_quotes};
 use super::log::{Answer, DoneWork, FurtherCall, MindLog, SlipEvent, SlipOutcome};
 use super::random::Dice;
 use super::recovery::{Move, after_failure, after_look, says_done, says_to_go_on};
@@ -39,6 +39,8 @@ pub(super) struct Mind {
     has_background: bool,
     /// Lines that requests said were replaced by somebody else.
     news: Vec<(String, String)>,
+    /// Files as they were shown, newest last: path and lines.
+    shown: Vec<(String, Vec<String>)>,
     /// A check that was left out, and its slip.
     left_out: Option<(Intent, usize)>,
     after_summary: bool,
@@ -65,6 +67,7 @@ impl Mind {
             ahead: HashMap::new(),
             has_background: false,
             news: Vec::new(),
+            shown: Vec::new(),
             left_out: None,
             after_summary: false,
             summary_slip: None,
@@ -123,7 +126,11 @@ impl Mind {
     fn digest(&mut self, result: &ShownResult, view: &RequestView) {
         let Some(mut attempt) = self.current.take() else { return };
         self.note_result(&attempt, result);
+        if result.is_error {
+            self.news.extend(replaced_lines(&result.text));
+        }
         let look = attempt.look.take();
+        self.remember_lines(look.as_ref().unwrap_or(&attempt.call), result);
         if look.is_none()
             && attempt.call.tool == "Bash"
             && attempt.call == attempt.right
@@ -146,6 +153,13 @@ impl Mind {
                 };
                 self.make(attempt, next, result);
             }
+        }
+    }
+
+    fn remember_lines(&mut self, call: &PlannedCall, result: &ShownResult) {
+        if call.tool == "Read" && !result.is_error {
+            let lines = numbered_blocks(&result.text).into_iter().flat_map(|block| block.lines).collect();
+            self.shown.push((call.text("file_path").to_owned(), lines));
         }
     }
 
@@ -298,10 +312,10 @@ impl Mind {
 
     /// After an edit that was made already: the result says so, or a look shows it.
     fn after_again(&mut self, mut attempt: Attempt, was_look: bool, result: &ShownResult) {
-        let new = attempt.right.text("new_string").trim().to_owned();
-        let is_shown =
-            super::lines::numbered_blocks(&result.text).iter().any(|block| block.lines.join("\n").contains(&new));
-        if !was_look && (!result.is_error || says_done(&result.text)) || was_look && is_shown {
+        let new = same_quotes(attempt.right.text("new_string").trim());
+        let blocks = numbered_blocks(&result.text);
+        let is_shown = blocks.iter().any(|block| same_quotes(&block.lines.join("\n")).contains(&new));
+        if is_shown || !was_look && (!result.is_error || says_done(&result.text)) {
             self.close(attempt.slip, None);
             return self.advance(&attempt);
         }
@@ -404,9 +418,13 @@ impl Mind {
             IntentKind::Say { text } => *text = filled(text, &self.learned),
             IntentKind::Run { command, .. } => *command = filled(command, &self.learned),
             IntentKind::Call { input, .. } => fill(input, &self.learned),
-            IntentKind::Edit { text, .. } => {
-                text.old = brought_up_to_date(&text.old, &self.news);
-                text.new = brought_up_to_date(&text.new, &self.news);
+            IntentKind::Edit { file, text, .. } => {
+                let shown = self.shown.iter().rev().find(|(path, _)| path.ends_with(file.as_str()));
+                let requoted = shown.map(|(_, lines)| requoted_lines(&text.old, lines)).unwrap_or_default();
+                for news in [&self.news, &requoted] {
+                    text.old = brought_up_to_date(&text.old, news);
+                    text.new = brought_up_to_date(&text.new, news);
+                }
             }
             _ => {}
         }

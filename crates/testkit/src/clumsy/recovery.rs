@@ -29,6 +29,9 @@ pub(super) fn after_failure(attempt: &Attempt, result: &ShownResult, view: &Requ
     if attempt.looks >= MOST_LOOKS {
         return Move::GiveUp;
     }
+    if let Some(field) = attempt.call.path_field().filter(|_| result.text.contains("has not been read yet")) {
+        return Move::Look(PlannedCall::read(attempt.call.text(field)));
+    }
     match attempt.call.tool.as_str() {
         "Read" => after_read(attempt, &result.text),
         "Edit" => after_edit(attempt, result),
@@ -70,7 +73,9 @@ fn mended_form(attempt: &Attempt, text: &str, view: &RequestView) -> Option<Plan
         call.set(field, value);
         return Some(call);
     }
-    if let Some(unknown) = unknown.filter(|unknown| is_named(text, unknown)) {
+    // A field that was ignored is not what failed.
+    let is_blamed = |unknown: &String| is_named(text, unknown) && !text.contains(&format!("ignored `{unknown}`"));
+    if let Some(unknown) = unknown.filter(is_blamed) {
         call.input.remove(&unknown);
         return Some(call);
     }
@@ -248,7 +253,7 @@ fn plainer(belief: &EditText) -> EditText {
 
 fn after_reread(attempt: &Attempt, text: &str) -> Move {
     let blocks = numbered_blocks(text);
-    let Some(belief) = attempt.belief.as_ref() else { return Move::Send(attempt.right.clone()) };
+    let Some(belief) = attempt.belief.as_ref() else { return Move::Send(attempt.call.clone()) };
     let shown = blocks.iter().map(|block| block.lines.join("\n")).collect::<Vec<_>>().join("\n");
     let plain = plainer(belief);
     if shown.contains(&plain.new) && !shown.contains(&plain.old) {

@@ -92,7 +92,11 @@ fn choose(text: &str, mut places: Vec<Place>) -> TolerantSearch {
     }
     match places.pop() {
         Some(Place { range, change: Some((replacement, difference)) }) if text[range.clone()] != replacement => {
-            if joins_lines(text, &range, &replacement) {
+            let is_certain = !joins_lines(text, &range, &replacement)
+                && !cuts_word(text, range.start)
+                && !cuts_word(text, range.end)
+                && !is_there_already(text, &range, &replacement);
+            if !is_certain {
                 return TolerantSearch::Nothing;
             }
             // The text that is there must say by itself which place is meant.
@@ -113,6 +117,18 @@ fn joins_lines(text: &str, range: &Range<usize>, replacement: &str) -> bool {
         && !replacement.ends_with('\n')
         && !rest.is_empty()
         && !rest.starts_with('\n')
+}
+
+/// Whether the offset lies within a word: what begins or ends there is probably another text.
+fn cuts_word(text: &str, offset: usize) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text[..offset].ends_with(is_part) && text[offset..].starts_with(is_part)
+}
+
+/// Whether the replacement stands there with more than the place has: the edit was made before.
+fn is_there_already(text: &str, range: &Range<usize>, replacement: &str) -> bool {
+    replacement.len() > range.len()
+        && (text[range.start..].starts_with(replacement) || text[..range.end].ends_with(replacement))
 }
 
 /// The lines of `text` without their line ends, with the offset of each. Text that ends with a newline has an empty

@@ -148,6 +148,30 @@ fn white_space_of_a_blank_line_is_not_put_before_another_line() {
 }
 
 #[test]
+fn the_beginning_of_a_longer_line_is_not_a_line() {
+    // [MX-2] An edit that was made already is not made again within its own result.
+    let file = "def gross(net):\n    return net / 0.75\n";
+    assert_eq!(one(file, "def gross(net):\n    return net / 0.7\n", "def gross(net):\n    return net / 0.75\n"), None);
+    assert_eq!(one("total = compute\nx", "total = comp\n", "total = 1\n"), None);
+    let numbered = "1\tdef gross(net):\n2\t    return net / 0.7";
+    assert_eq!(one(file, numbered, "1\tdef gross(net):\n2\t    return net / 0.75"), None);
+    assert_eq!(one(file, "def gross(net):  \n    return net / 0.7", "def gross(net):\n    return net / 0.75"), None);
+    assert_eq!(one(file, "def gross(net):\\n    return net / 0.7", "def gross(net):\\n    return net / 0.75"), None);
+}
+
+#[test]
+fn an_edit_that_was_made_before_is_not_made_again() {
+    // [MX-2]
+    let file = "def gross(net):\n    value = net\n    return value + 1\n";
+    assert_eq!(one(file, "    value = net  \n    return value", "    value = net\n    return value + 1"), None);
+    assert_eq!(
+        one(file, "def gross(net): \n    value = net\n", "def gross(net):\n    value = net\n    return value + 1\n"),
+        None
+    );
+    assert_eq!(one(file, "\treturn value + 1\n", "\tvalue = net\n\treturn value + 1\n"), None);
+}
+
+#[test]
 fn a_place_at_the_end_of_the_file_without_a_newline_counts() {
     // [MX-2]
     let several = |text: &str, old: &str| matches!(search(text, old, "other\n"), TolerantSearch::Several(places) if places.len() == 2);

@@ -99,6 +99,8 @@ struct Sample {
     is_consistent: bool,
     is_stale: bool,
     replace_all: bool,
+    /// The file holds the new text already.
+    is_done: bool,
 }
 
 fn slip() -> impl Strategy<Value = Slip> {
@@ -136,8 +138,8 @@ fn sample() -> impl Strategy<Value = Sample> {
     ];
     let indent =
         (0usize..3, prop_oneof![Just("\t"), Just("  "), Just("    ")]).prop_map(|(depth, unit)| unit.repeat(depth));
-    let tail = prop_oneof![9 => Just(""), 1 => Just("  "), 1 => Just("\t")];
-    let line = (indent, word.clone(), word, tail).prop_map(|(indent, a, b, tail)| format!("{indent}{a} = {b};{tail}"));
+    let tail = prop_oneof![9 => Just(";"), 1 => Just(";  "), 1 => Just(";\t"), 3 => Just(""), 1 => Just(" ")];
+    let line = (indent, word.clone(), word, tail).prop_map(|(indent, a, b, tail)| format!("{indent}{a} = {b}{tail}"));
     let lines =
         prop::collection::vec(prop_oneof![9 => line, 1 => Just(String::new()), 1 => Just("\t".to_owned())], 1..16);
     // Some files hold a part of themselves twice.
@@ -150,20 +152,28 @@ fn sample() -> impl Strategy<Value = Sample> {
             lines
         },
     );
-    let how =
-        (prop::collection::vec(slip(), 1..3), any::<bool>(), prop::bool::weighted(0.1), prop::bool::weighted(0.05));
+    let how = (
+        prop::collection::vec(slip(), 1..3),
+        any::<bool>(),
+        prop::bool::weighted(0.1),
+        prop::bool::weighted(0.05),
+        prop::bool::weighted(0.15),
+    );
     (lines, 0usize..5, any::<bool>(), 0usize..16, 1usize..6, 0usize..12, how).prop_map(
-        |(lines, endings, final_newline, at, count, change, (slips, is_consistent, is_stale, replace_all))| Sample {
-            lines,
-            endings,
-            final_newline,
-            at,
-            count,
-            change,
-            slips,
-            is_consistent,
-            is_stale,
-            replace_all,
+        |(lines, endings, final_newline, at, count, change, (slips, is_consistent, is_stale, replace_all, is_done))| {
+            Sample {
+                lines,
+                endings,
+                final_newline,
+                at,
+                count,
+                change,
+                slips,
+                is_consistent,
+                is_stale,
+                replace_all,
+                is_done,
+            }
         },
     )
 }
@@ -182,7 +192,7 @@ impl Sample {
     }
 
     fn text(&self) -> String {
-        self.with_region(&self.lines[self.region()])
+        if self.is_done { self.with_region(&self.wished()) } else { self.with_region(&self.lines[self.region()]) }
     }
 
     fn bytes(&self) -> String {
@@ -366,12 +376,29 @@ async fn judge(sample: &Sample) -> Result<&'static str, TestCaseError> {
     let joins = there.ends_with('\n') && !put.is_empty() && !put.ends_with('\n');
     prop_assert!(!joins || rest.is_empty() || rest.starts_with(['\n', '\r']), "lines are joined: {}", note);
 
+    // Nothing is put where it stands already, and no place begins or ends within a word.
+    if put.len() > there.len() {
+        let (from, to) = (&text[at..], &text[..at + there.len()]);
+        prop_assert!(!from.starts_with(&put) && !to.ends_with(&put), "made twice: {}", note);
+    }
+    for border in [at, at + there.len()] {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let cuts = text[..border].ends_with(is_part) && text[border..].starts_with(is_part);
+        prop_assert!(!cuts, "within a word: {}", note);
+    }
+
+    // A line that was sent whole is not the beginning of a longer one.
+    let whole = if matches!(difference, 0 | 3) { loose(&old_lf, difference) } else { old_lf.clone() };
+    let ends_line = there.ends_with('\n') || rest.is_empty() || rest.starts_with(['\n', '\r']);
+    prop_assert!(ends_line || !whole.ends_with('\n'), "part of a line: {}", note);
+
     // What is replaced is what was sent, but for the difference that is named.
     let own = |text: &str| if matches!(difference, 0 | 3) { text.to_owned() } else { loose(text, difference) };
     prop_assert_eq!(own(&there), loose(&old_lf, difference), "{}", note);
     if let ([slip], true) = (sample.slips.as_slice(), sample.is_consistent)
         && slip.difference() == Some(difference)
         && sample.is_reversible(*slip)
+        && !sample.is_done
     {
         prop_assert_eq!(lf(&after), sample.with_region(&sample.wished()), "{}", note);
     }

@@ -17,7 +17,9 @@ fn without_newline(lines: &Lines<'_>, old: &str, new: &str) -> Vec<Place> {
     // they are what is wanted after it.
     let newlines = |text: &str| text.len() - text.trim_end_matches('\n').len();
     let new = new.strip_suffix('\n').filter(|_| newlines(new) >= newlines(old)).unwrap_or(new);
-    trimmed_places(lines, old_rest, new)
+    // What was sent ended with a line: the beginning of a longer line is another text.
+    let fitting = trimmed_places(lines, old_rest, new).into_iter();
+    fitting.filter(|place| old_rest.ends_with('\n') || lines.is_line_end(place.range.end)).collect()
 }
 
 fn trimmed_places(lines: &Lines<'_>, old: &str, new: &str) -> Vec<Place> {

@@ -11,10 +11,12 @@ pub(super) fn places(text: &str, old: &str, new: &str) -> Vec<Place> {
         NumberedLines::Some => None,
     };
     let found = overlapping(text, &wanted).into_iter();
-    // A numbered line is shown from its beginning.
-    let at_line_start = found.filter(|range| range.start == 0 || text.as_bytes()[range.start - 1] == b'\n');
+    // Numbered lines are shown whole.
+    let is_line_start = |at: usize| at == 0 || text.as_bytes()[at - 1] == b'\n';
+    let is_line_end = |at: usize| text[at..].is_empty() || text[at..].starts_with('\n') || is_line_start(at);
+    let whole = found.filter(|range| is_line_start(range.start) && is_line_end(range.end));
     let change = replacement.map(|text| (text, TextDifference::LineNumbers));
-    at_line_start.map(|range| Place { range, change: change.clone() }).collect()
+    whole.map(|range| Place { range, change: change.clone() }).collect()
 }
 
 /// A line's number and its text.
