@@ -173,5 +173,5 @@ fn searches_say_how_they_were_understood_and_what_was_searched() {
     assert!(told[2].contains("1 file matches ignoring case"), "{}", told[2]);
     let lines = told[3].split("\n\n").next().unwrap();
     assert!(lines.len() <= 20_200 && lines.lines().all(|line| line.contains("needle")), "{}", told[3]);
-    assert!(told[3].contains("of 100 lines; 20000 characters at most"), "{}", told[3]);
+    assert!(told[3].contains("of 100 lines; 19800 characters at most"), "{}", told[3]);
 }

@@ -531,12 +531,14 @@ fn prompts_keep_their_form_and_only_plain_ones_are_interpreted() {
 #[test]
 fn an_urgent_prompt_ends_the_running_turn_and_every_call_is_answered() {
     // [SDK-63] [SDK-74] [SDK-75]
-    let sleep = ScriptedReply::tool("Bash", json!({"command": "sleep 60"}));
+    let sleep = ScriptedReply::tool("Bash", json!({"command": "touch started; sleep 60"}));
     let server = ModelServer::script([sleep, ScriptedReply::text("urgent"), ScriptedReply::text("later")]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &["--allowedTools", "Bash"]);
     running.send_user("go");
     running.wait_for("assistant");
+    let started = sandbox.project().join("started");
+    testkit::wait_until("the command to start", || started.exists());
     let frame = |text: &str, priority: &str| json!({"type": "user", "message": {"role": "user", "content": text}, "priority": priority});
     running.send_json(&frame("LATER", "later"));
     running.send_json(&frame("URGENT", "now"));

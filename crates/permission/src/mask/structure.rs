@@ -76,9 +76,12 @@ pub(super) fn key_header(bytes: &[u8], ended: bool) -> KeyMatch {
     KeyMatch::No
 }
 
-/// Whether a call of `curl` begins on the line that ends with `behind`.
+/// Whether a call of `curl` begins on the line that ends with `behind`. Nothing is looked at across a hidden secret.
 pub(super) fn follows_curl(behind: &[u8]) -> bool {
+    const MASK_END: &[u8] = b" by gimlet]";
     let line = behind.rsplit(|b| *b == b'\n').next().unwrap_or_default();
+    let masked = line.windows(MASK_END.len()).rposition(|part| part == MASK_END);
+    let line = &line[masked.map_or(0, |at| at + MASK_END.len())..];
     let is_name = |at: usize| at == 0 || !(line[at - 1].is_ascii_alphanumeric() || matches!(line[at - 1], b'_' | b'-'));
     let mut calls = line.windows(4).enumerate().filter(|(_, word)| word == b"curl");
     calls.any(|(at, _)| is_name(at) && line.get(at + 4).is_none_or(|b| *b == b' '))

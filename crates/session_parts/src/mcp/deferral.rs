@@ -12,7 +12,7 @@ pub enum ToolDeferral {
     /// percent of the window.
     Native { over: u64 },
     /// We load tools: ToolSearch returns the schema as text, and the tool is sent with later requests. Schemas are
-    /// deferred when they take more than `over` percent of the window, and always above [`EMULATED_TOKENS`].
+    /// deferred when they take more than `over` percent of the window, and always above 8,000 tokens.
     Emulated { over: u64 },
 }
 
