@@ -27,8 +27,10 @@ const MAX_DIFF_BYTES: usize = 3_000;
 const MAX_FILES: usize = 500;
 /// Longest file that is read to find out whether it changed.
 const MAX_COMPARED_BYTES: usize = 1 << 20;
-/// A file changed this recently may change again without another time stamp.
-const YOUNG: Duration = Duration::from_secs(1);
+/// A file changed this recently may change again without another time stamp: the clock of file systems ticks every few
+/// milliseconds, that of some every two seconds.
+const YOUNG: Duration = Duration::from_millis(50);
+const YOUNG_IN_SECONDS: Duration = Duration::from_secs(2);
 
 /// What ran since the last look and may have changed files.
 #[derive(Clone, Debug, Default)]
@@ -88,7 +90,8 @@ impl FileStamp {
     fn settled(meta: &Metadata) -> Option<Self> {
         let modified = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         let age = Duration::from_millis(sys::clock::now_ms()).checked_sub(modified)?;
-        (age > YOUNG).then(|| Self {
+        let young = if meta.mtime_nsec() == 0 { YOUNG_IN_SECONDS } else { YOUNG };
+        (age > young).then(|| Self {
             inode: meta.ino(),
             len: meta.len(),
             modified: (meta.mtime(), meta.mtime_nsec()),
