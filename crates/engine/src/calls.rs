@@ -104,17 +104,7 @@ pub(crate) async fn refuse(uses: Vec<ToolUse>, io: &mut SessionIo, why: &str) ->
 
 /// A call context for running tools outside of the model's calls.
 pub(crate) async fn context_for(io: &SessionIo, id: &str, cancel: CancellationToken) -> std::io::Result<CallContext> {
-    let used = ToolUse {
-        id: id.to_owned(),
-        name: String::new(),
-        input: RawValue::NULL.to_owned(),
-        input_note: None,
-        form_note: None,
-        assistant_uuid: String::new(),
-        malformed: None,
-        unreadable_before: 0,
-        batch: (1, 0),
-    };
+    let used = ToolUse::new(id, "", RawValue::NULL.to_owned());
     let sandbox = prepare::session_sandbox(io).await?;
     Ok(CallContext { sandbox, ..prepare::call_cx(&used, permission::PathFacts::default(), io, cancel) })
 }

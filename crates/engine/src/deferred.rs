@@ -93,15 +93,5 @@ pub(crate) fn find(loaded: &LoadedConversation) -> Option<ToolUse> {
 }
 
 fn use_of(mark: DeferredMark, assistant_uuid: String) -> ToolUse {
-    ToolUse {
-        id: mark.tool_use_id,
-        name: mark.tool_name,
-        input: mark.tool_input,
-        assistant_uuid,
-        input_note: None,
-        form_note: None,
-        malformed: None,
-        unreadable_before: 0,
-        batch: (1, 0),
-    }
+    ToolUse { assistant_uuid, ..ToolUse::new(mark.tool_use_id, mark.tool_name, mark.tool_input) }
 }

@@ -55,17 +55,7 @@ impl ToolSession {
         cancel: &CancellationToken,
     ) -> Option<ToolCallResult> {
         self.count += 1;
-        let used = ToolUse {
-            id: format!("call_{}", self.count),
-            name: name.to_owned(),
-            input,
-            assistant_uuid: String::new(),
-            input_note: None,
-            form_note: None,
-            malformed: None,
-            unreadable_before: 0,
-            batch: (1, 0),
-        };
+        let used = ToolUse::new(format!("call_{}", self.count), name, input);
         let mut structured = None;
         let events = &mut self.events;
         let listen = async {

@@ -22,3 +22,20 @@ pub struct ToolUse {
     /// The number of calls in its message and the index of this one.
     pub batch: (usize, usize),
 }
+
+impl ToolUse {
+    /// A call that was understood as it was sent, alone in its message, on no transcript line yet.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, input: Box<RawValue>) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            input,
+            input_note: None,
+            form_note: None,
+            assistant_uuid: String::new(),
+            malformed: None,
+            unreadable_before: 0,
+            batch: (1, 0),
+        }
+    }
+}

@@ -47,6 +47,17 @@ pub(crate) fn answer(running: &mut RunningGimlet, question: &Value, verdict: &Va
     );
 }
 
+/// Runs git in the project: the words of `line`, with a name to commit as and no settings but its own.
+#[expect(clippy::disallowed_methods, reason = "a repository is made from outside")]
+pub(crate) fn git(sandbox: &Sandbox, line: &str) {
+    let mut command = std::process::Command::new("git");
+    command.args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"]);
+    command.args(line.split(' ')).current_dir(sandbox.project()).env_clear();
+    command.env("PATH", "/usr/bin:/bin").env("HOME", sandbox.home());
+    let done = command.output().unwrap();
+    assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
 /// The last result in the newest request.
 pub(crate) fn last_result(server: &ModelServer) -> Value {
     server.requests().last().unwrap().tool_results().last().unwrap().clone()

@@ -1,7 +1,6 @@
 //! What models read of agents, tools, servers and hand-overs, and what of it the provider caches.
 
-use crate::common::{EXE, host, of_kind, print, session_of, stream};
-use crate::mx_session::git;
+use crate::common::{EXE, git, host, of_kind, print, session_of, stream};
 use serde_json::{Value, json};
 use testkit::{CapturedRequest, ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
@@ -141,6 +140,23 @@ fn a_long_report_is_in_a_file() {
     }
 }
 
+/// Four searches of an agent, then nothing.
+fn searched(step: u32) -> Option<ScriptedReply> {
+    match step {
+        1 => Some(ScriptedReply::tool("Glob", json!({"pattern": "first*"}))),
+        2 => Some(ScriptedReply::tool("Glob", json!({"pattern": "*<system-reminder>*"}))),
+        3 => Some(ScriptedReply::tool("Grep", json!({"pattern": "x".repeat(500)}))),
+        4 => Some(ScriptedReply::tool("Glob", json!({"pattern": "last*"}))),
+        _ => None,
+    }
+}
+
+/// A report shows the last three of these searches, shortened, and no tag of ours.
+fn assert_last_searches(result: &str) {
+    assert!(result.contains("last*") && !result.contains("first*") && result.len() < 1_000, "{result}");
+    assert!(!result.contains("*<system-reminder"), "{result}");
+}
+
 /// [MX-37] An agent that ends without words is reported with what it did last.
 #[test]
 fn an_empty_report_names_the_last_calls() {
@@ -148,19 +164,12 @@ fn an_empty_report_names_the_last_calls() {
     let replies = vec![agent("toolu_a", BRIEF, &json!({}))];
     let (server, sandbox) = conversation(replies, move |_| {
         step += 1;
-        match step {
-            1 => ScriptedReply::tool("Glob", json!({"pattern": "first*"})),
-            2 => ScriptedReply::tool("Glob", json!({"pattern": "*<system-reminder>*"})),
-            3 => ScriptedReply::tool("Grep", json!({"pattern": "x".repeat(500)})),
-            4 => ScriptedReply::tool("Glob", json!({"pattern": "last*"})),
-            _ => ScriptedReply::text(" "),
-        }
+        searched(step).unwrap_or_else(|| ScriptedReply::text(" "))
     });
     stream(&sandbox, "go", &[]);
     let result = server.last_request().tool_result_text("toolu_a");
     assert!(result.contains("The agent ended without a report. Its last calls were: Glob {"), "{result}");
-    assert!(result.contains("last*") && !result.contains("first*") && result.len() < 1_000, "{result}");
-    assert!(!result.contains("*<system-reminder"), "{result}");
+    assert_last_searches(&result);
 }
 
 /// [MX-37] So is one that was cut off with the whole process, when the conversation is resumed.
@@ -170,13 +179,7 @@ fn a_recovered_agent_names_its_last_calls() {
     let replies = vec![agent("toolu_a", BRIEF, &json!({})), ScriptedReply::text("heard")];
     let (server, sandbox) = conversation(replies, move |_| {
         step += 1;
-        match step {
-            1 => ScriptedReply::tool("Glob", json!({"pattern": "first*"})),
-            2 => ScriptedReply::tool("Glob", json!({"pattern": "*<system-reminder>*"})),
-            3 => ScriptedReply::tool("Grep", json!({"pattern": "x".repeat(500)})),
-            4 => ScriptedReply::tool("Glob", json!({"pattern": "last*"})),
-            _ => ScriptedReply::hang(),
-        }
+        searched(step).unwrap_or_else(ScriptedReply::hang)
     });
     let session = "5f2f1c1e-0000-4000-8000-00000000a9e7";
     let running = print(&sandbox, "go", &["--session-id", session]).spawn();
@@ -186,8 +189,7 @@ fn a_recovered_agent_names_its_last_calls() {
     stream(&sandbox, "go on", &["--resume", session]);
     let result = server.last_request().tool_result_text("toolu_a");
     assert!(result.contains("cut off when gimlet ended. What it did is kept. Its last calls were: Glob {"), "{result}");
-    assert!(result.contains("last*") && !result.contains("first*") && result.len() < 1_000, "{result}");
-    assert!(!result.contains("*<system-reminder"), "{result}");
+    assert_last_searches(&result);
 }
 
 /// The tools of a request with a person, in a repository, with an agent and skills.

@@ -1,6 +1,6 @@
 //! What a model reads from Read, Edit, Write and Grep, through the real binary.
 
-use crate::common::{EXE, stream};
+use crate::common::{EXE, git, stream};
 use serde_json::{Value, json};
 use testkit::{ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
@@ -60,9 +60,9 @@ fn what_is_not_a_file_is_answered_with_where_it_is() {
         for line in [
             "init -q",
             "add docs src main.py",
-            "-c user.name=n -c user.email=e commit -q -m one",
+            "commit -q -m one",
             "mv docs/Overview.md src/Guide.md",
-            "-c user.name=n -c user.email=e commit -q -m two",
+            "commit -q -m two",
         ] {
             git(sandbox, line);
         }
@@ -89,14 +89,6 @@ fn what_is_not_a_file_is_answered_with_where_it_is() {
     assert!(!shown[3].contains("deep/secret.py"), "{}", shown[3]);
     assert!(shown[4].contains("Did you mean") && shown[4].contains("project/main.py?"), "{}", shown[4]);
     assert!(shown[5].contains("No such file"), "nothing of the repository was started: {}", shown[5]);
-}
-
-#[expect(clippy::disallowed_methods, reason = "a repository is made from outside")]
-fn git(sandbox: &Sandbox, line: &str) {
-    let mut command = std::process::Command::new("git");
-    let done =
-        command.args(line.split(' ')).current_dir(sandbox.project()).env("HOME", sandbox.home()).output().unwrap();
-    assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 // [MX-7] Two calls of one message: the first changes the file behind the back of the second.

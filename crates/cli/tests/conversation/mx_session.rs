@@ -1,6 +1,6 @@
 //! What a session tells the model beside the conversation, and where it stands, through the real binary.
 
-use crate::common::{EXE, host, print, session_of, stream};
+use crate::common::{EXE, git, host, print, session_of, stream};
 use serde_json::{Value, json};
 use testkit::{CapturedRequest, ModelServer, Sandbox, ScriptedReply, wait_until};
 
@@ -11,16 +11,6 @@ fn scripted(calls: &[(&str, Value)]) -> (Sandbox, ModelServer) {
     script.push(ScriptedReply::text("done"));
     let server = ModelServer::script(script);
     (Sandbox::with_server(EXE, &server), server)
-}
-
-#[expect(clippy::disallowed_methods, reason = "a repository is made from outside")]
-pub(crate) fn git(sandbox: &Sandbox, line: &str) {
-    let mut command = std::process::Command::new("git");
-    command.args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"]);
-    command.args(line.split(' ')).current_dir(sandbox.project()).env_clear();
-    command.env("PATH", "/usr/bin:/bin").env("HOME", sandbox.home());
-    let done = command.output().unwrap();
-    assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 /// The texts of the user blocks of the last user message, in order.

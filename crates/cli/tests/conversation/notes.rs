@@ -1,7 +1,7 @@
 //! Notes that sessions keep for later ones, and what a project's instructions may bring in from outside.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
-use crate::common::{EXE, print, stream};
+use crate::common::{EXE, git, print, stream};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use testkit::{ModelServer, Sandbox, ScriptedReply};
@@ -28,21 +28,13 @@ fn note(file: &str, content: &str, more: &[&str], prepare: &dyn Fn(&Sandbox)) ->
     (result, server.request(0).all_text(), sandbox)
 }
 
-#[expect(clippy::disallowed_methods, reason = "a repository is made from outside")]
-fn git(sandbox: &Sandbox, line: &str) {
-    let mut command = std::process::Command::new("git");
-    let done =
-        command.args(line.split(' ')).current_dir(sandbox.project()).env("HOME", sandbox.home()).output().unwrap();
-    assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
-}
-
 // [EXT-209] The prompt names the folder of notes, the model writes there without a question, and later sessions read
 // the same folder, also from a subfolder of the repository and from a worktree.
 #[test]
 fn notes_are_written_and_read_in_one_place() {
     let (result, first, sandbox) = note("MEMORY.md", "- likes short answers\n", &[], &|sandbox| {
         git(sandbox, "init -q");
-        git(sandbox, "-c user.name=n -c user.email=e commit -q --allow-empty -m one");
+        git(sandbox, "commit -q --allow-empty -m one");
     });
     let dir = notes_of(&sandbox);
     assert_ne!(result["is_error"], true, "{result}");

@@ -68,17 +68,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     fn used(input: &str) -> ToolUse {
-        ToolUse {
-            id: "t".into(),
-            name: "Bash".into(),
-            input: RawValue::from_string(input.to_owned()).unwrap(),
-            input_note: None,
-            form_note: None,
-            assistant_uuid: String::new(),
-            malformed: None,
-            unreadable_before: 0,
-            batch: (1, 0),
-        }
+        ToolUse::new("t", "Bash", RawValue::from_string(input.to_owned()).unwrap())
     }
 
     /// [MX-33] Only a command after the last change counts.

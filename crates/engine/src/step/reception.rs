@@ -317,15 +317,9 @@ enum BlockAborted {
 fn call(received: &ReceivedBlock) -> Option<ToolUse> {
     let BlockHead::ToolUse { id, name, input } = BlockHead::read(&received.closed.block)? else { return None };
     Some(ToolUse {
-        id: id.into_owned(),
-        name: name.into_owned(),
-        input: input.to_owned(),
         assistant_uuid: received.uuid.clone(),
-        input_note: None,
-        form_note: None,
         malformed: received.closed.malformed.clone(),
-        unreadable_before: 0,
-        batch: (1, 0),
+        ..ToolUse::new(id, name, input.to_owned())
     })
 }
 
