@@ -46,7 +46,8 @@ fn bash(command: &str) -> (&'static str, Value) {
     ("Bash", json!({"command": command}))
 }
 
-/// [MX-26] First message: context, skills, facts, hook context, prompt.
+/// [MX-26] First message: context, skills, hook context, prompt; facts stand before the prompt, before the hook's
+/// context when they were known in time.
 #[test]
 fn the_prompt_is_the_last_part_of_the_first_message() {
     let (sandbox, server) = scripted(&[]);
@@ -59,8 +60,10 @@ fn the_prompt_is_the_last_part_of_the_first_message() {
     let at = |text: &str| {
         blocks.iter().position(|block| block.contains(text)).unwrap_or_else(|| panic!("{text}: {blocks:#?}"))
     };
-    let order = [at("Be brief."), at("Tidies up"), at("About this project"), at("from-the-hook"), at("my words")];
+    let order = [at("Be brief."), at("Tidies up"), at("from-the-hook"), at("my words")];
     assert!(order.is_sorted(), "{order:?} {blocks:#?}");
+    let facts = blocks.iter().position(|block| block.contains("About this project"));
+    assert!(facts.is_none_or(|facts| order[1] < facts && facts < order[3]), "{blocks:#?}");
     assert_eq!(blocks.last().unwrap(), "my words");
 }
 
@@ -535,8 +538,11 @@ fn what_git_says_late_follows_with_a_later_request() {
     std::fs::write(&gate, "").unwrap();
     running.finish();
     let first = facts_of(&server.request(0)).concat();
-    assert!(first.contains("Git branch: trunk") && !first.contains("first-subject"), "{first}");
-    assert_eq!(facts_of(&server.last_request()).concat().matches("first-subject").count(), 1);
+    assert!(!first.contains("first-subject"), "{first}");
+    let all = facts_of(&server.last_request()).concat();
+    for fact in ["Git branch: trunk", "first-subject"] {
+        assert_eq!(all.matches(fact).count(), 1, "{all}");
+    }
 }
 
 /// [MX-28] [MX-33] An agent in the same place is told the facts before its task; its report says whether its work was
