@@ -171,6 +171,17 @@ fn an_edit_that_was_made_before_is_not_made_again() {
     assert_eq!(one(file, "\treturn value + 1\n", "\tvalue = net\n\treturn value + 1\n"), None);
 }
 
+/// [MX-2] What begins or ends within a word is probably another text.
+#[test]
+fn a_place_never_begins_or_ends_within_a_word() {
+    let (old, new) = ("message = \"offset\" + value", "message = \"offset\" + amount");
+    let file = |name: &str, end: &str| format!("let {name} = \u{201c}offset\u{201d} + {end};\n");
+    assert!(one(&file("message", "value"), old, new).is_some());
+    for (name, end) in [("my_message", "value"), ("message", "value_2"), ("message", "values")] {
+        assert_eq!(one(&file(name, end), old, new), None, "{name} {end}");
+    }
+}
+
 #[test]
 fn a_place_at_the_end_of_the_file_without_a_newline_counts() {
     // [MX-2]
