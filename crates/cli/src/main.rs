@@ -25,6 +25,7 @@ mod subcommand;
 mod trust;
 mod undo;
 mod update;
+mod usage;
 
 use crate::args::Args;
 use crate::launch::{LaunchEnvironment, LaunchRefusal};
@@ -91,6 +92,7 @@ fn run_subcommand(what: CliSubcommand, name: &str, rest: &[OsString]) -> u8 {
         CliSubcommand::Hooks => print_outcome(hooks::run(rest, &Env::snapshot())),
         CliSubcommand::Trust => print_outcome(trust::run(rest, &Env::snapshot())),
         CliSubcommand::Undo => print_outcome(undo::run(rest, &Env::snapshot())),
+        CliSubcommand::Usage => print_outcome(usage::run(rest, &Env::snapshot())),
         CliSubcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
             Ok((text, code)) => print(&text).max(code),
             Err(message) => fail(&message),

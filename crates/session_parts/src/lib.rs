@@ -42,4 +42,5 @@ pub mod structured;
 pub mod tasks;
 pub mod tool_use;
 pub mod transcript_writer;
+pub mod usage_report;
 pub mod worktree;

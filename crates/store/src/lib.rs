@@ -14,6 +14,7 @@ pub mod list;
 pub mod live_sessions;
 pub mod narrative;
 pub mod pastes;
+mod pieces;
 pub mod purge;
 pub mod relocate;
 pub mod resume;
@@ -22,6 +23,7 @@ pub mod snapshots;
 pub mod stale_folders;
 pub mod sweep;
 pub mod transcript;
+pub mod usage;
 
 pub use error::{StoreError, WriteFailure};
 pub use layout::StoreLayout;
