@@ -59,6 +59,8 @@ pub(crate) enum RequestFailure {
     FallBack,
     /// The conversation does not fit.
     Overflow,
+    /// A budget is used up; nothing was sent.
+    Budget,
     /// Nothing more to try.
     Fatal,
     /// The transcript can no longer be written; nothing may run unrecorded.
@@ -238,6 +240,7 @@ fn after_failure(failure: &RequestFailure, facts: &TurnFacts) -> NextAction {
         RequestFailure::Transient { delay } => NextAction::Wait(*delay),
         RequestFailure::Adjusted | RequestFailure::FallBack => NextAction::CallModel,
         RequestFailure::Overflow => overflow(facts),
+        RequestFailure::Budget => NextAction::End(EndReason::Budget),
         RequestFailure::Fatal => NextAction::End(EndReason::ApiError),
         RequestFailure::Unrecorded => NextAction::End(EndReason::Unrecorded),
     }

@@ -1,6 +1,7 @@
 //! One conversation: the owner of its parts, and what happens between turns.
 
 mod agents;
+mod budgets;
 pub(crate) mod builder;
 mod changed_files;
 pub(crate) mod checks;
@@ -304,7 +305,7 @@ impl LiveSession {
 
     pub(crate) fn is_over_budget(&mut self) -> bool {
         self.io.provider.side.drain_usage(&mut self.io.output.ledger);
-        self.context.max_budget_usd.is_some_and(|max| self.io.output.ledger.process_cost() >= max)
+        self.io.output.ledger.budgets().exhausted().is_some()
     }
 
     /// Sends the ends of background tasks since the last request to the host and the model.

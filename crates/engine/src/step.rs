@@ -236,6 +236,10 @@ fn overflow(error: &ModelError, turn: &mut TurnState) -> RequestFailure {
 }
 
 fn give_up(error: &ModelError, context: &mut ModelContext, io: &SessionIo, turn: &mut TurnState) -> RequestFailure {
+    if error.kind == ErrorKind::Budget {
+        turn.error = Some(TurnError::own(error.message.clone(), error.category()));
+        return RequestFailure::Budget;
+    }
     if error.is_unavailable() && context.fall_back() {
         tracing::debug!(model = context.model(), "falling back to another model for this turn");
         turn.attempts.reset();

@@ -36,6 +36,7 @@ pub(crate) async fn run(session: &mut LiveSession, opener: TurnOpener) -> TurnEn
         TurnOpener::Notice(_) => (None, Some(TurnOrigin { kind: "task-notification" })),
         TurnOpener::Hook(_) => (None, None),
     };
+    session.begin_budgets();
     let mut turn = TurnState { origin, ..TurnState::new(session, prompt_uuid) };
     if !matches!(opener, TurnOpener::Prompt(_)) {
         session.io.output.transcript.count_turn();
@@ -158,6 +159,7 @@ async fn call_model(session: &mut LiveSession, turn: &mut TurnState) {
     }
     session.report_disk().await;
     session.report_failed_servers().await;
+    session.report_budgets().await;
     turn.facts.over_budget = session.is_over_budget();
     if let PhaseResult::Answered(ResponseSummary { .. }) = turn.facts.last {
         turn.facts.steps += 1;

@@ -27,6 +27,8 @@ pub enum ErrorKind {
     /// 403 and similar: a retry does not help.
     Forbidden,
     Billing,
+    /// A budget of the user is used up: the request was not sent.
+    Budget,
     /// Too many requests: waiting helps.
     RateLimit,
     /// A spending limit or plan quota: a short wait does not help. `resets_at` is `None` when unknown.
@@ -143,7 +145,7 @@ impl ModelError {
     pub fn category(&self) -> &'static str {
         match &self.kind {
             ErrorKind::Authentication | ErrorKind::Forbidden => "authentication_failed",
-            ErrorKind::Billing => "billing_error",
+            ErrorKind::Billing | ErrorKind::Budget => "billing_error",
             ErrorKind::RateLimit | ErrorKind::Quota { .. } => "rate_limit",
             ErrorKind::Overloaded => "overloaded",
             ErrorKind::ModelNotFound => "model_not_found",
@@ -167,7 +169,7 @@ impl ModelError {
     /// retry cannot help.
     pub fn is_retryable(&self) -> bool {
         let usual = match &self.kind {
-            ErrorKind::Certificate | ErrorKind::Cassette | ErrorKind::Unsendable => return false,
+            ErrorKind::Certificate | ErrorKind::Cassette | ErrorKind::Unsendable | ErrorKind::Budget => return false,
             ErrorKind::RateLimit
             | ErrorKind::Overloaded
             | ErrorKind::Server

@@ -17,6 +17,7 @@ pub mod object;
 pub mod repair;
 pub mod request;
 pub mod retry;
+pub mod spending;
 pub mod sse;
 
 pub use assembly::{ClosedBlock, ResponseAssembly};

@@ -48,7 +48,6 @@ pub struct ModelContext {
     /// What the last turn said.
     pub last_answer: String,
     pub max_turns: Option<u32>,
-    pub max_budget_usd: Option<f64>,
     pub output_retries: u32,
 }
 
@@ -111,7 +110,6 @@ pub struct FreshContext {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TurnLimits {
     pub max_turns: Option<u32>,
-    pub max_budget_usd: Option<f64>,
     pub output_retries: u32,
 }
 
@@ -143,7 +141,6 @@ impl ModelContext {
             last_prompt: String::new(),
             last_answer: String::new(),
             max_turns: parts.limits.max_turns,
-            max_budget_usd: parts.limits.max_budget_usd,
             output_retries: parts.limits.output_retries,
         }
     }

@@ -1,6 +1,7 @@
 //! Usage and cost, counted once per API response. Turn totals restart with every turn; model totals cover the whole
 //! session including its agents.
 
+use crate::budgets::SpendingBudgets;
 use crate::call_ids::CallIds;
 use model::catalog::{self, ModelCatalog, ServingParty};
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
+use store::budget::Spending;
 use sys::Env;
 use sys::sync::{Mutex, MutexGuard};
 use wire::usage::{CostState, ModelUsage, Usage};
@@ -25,6 +27,8 @@ pub struct Ledger {
     lines: Arc<(AtomicU64, AtomicU64)>,
     /// What earlier processes of this session spent; shared with agents.
     earlier_cost: Arc<CostState>,
+    /// Shared with agents.
+    budgets: Arc<SpendingBudgets>,
     /// The models that answered in this conversation.
     used: BTreeSet<String>,
     turn: Usage,
@@ -47,7 +51,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    pub fn new(catalog: Arc<ModelCatalog>, env: Env, served: ServingParty) -> Self {
+    pub fn new(catalog: Arc<ModelCatalog>, env: Env, served: ServingParty, budgets: Arc<SpendingBudgets>) -> Self {
         Self {
             catalog,
             env,
@@ -55,6 +59,7 @@ impl Ledger {
             accounts: Arc::default(),
             lines: Arc::default(),
             earlier_cost: Arc::default(),
+            budgets,
             used: BTreeSet::new(),
             turn: Usage::default(),
             last: Usage::default(),
@@ -81,6 +86,11 @@ impl Ledger {
         if state.start_time > 0 {
             self.started_at_ms = state.start_time;
         }
+        let tokens = |row: &ModelUsage| {
+            row.input_tokens + row.output_tokens + row.cache_read_input_tokens + row.cache_creation_input_tokens
+        };
+        self.budgets
+            .continue_session(Spending { usd: self.cost(), tokens: state.model_usage.values().map(tokens).sum() });
         self.earlier_cost = Arc::new(state);
         self
     }
@@ -106,7 +116,7 @@ impl Ledger {
     /// For an agent: separate turn totals, shared session totals.
     #[must_use]
     pub fn for_agent(&self) -> Self {
-        let empty = Self::new(Arc::clone(&self.catalog), self.env.clone(), self.served);
+        let empty = Self::new(Arc::clone(&self.catalog), self.env.clone(), self.served, Arc::clone(&self.budgets));
         Self {
             accounts: Arc::clone(&self.accounts),
             lines: Arc::clone(&self.lines),
@@ -118,6 +128,7 @@ impl Ledger {
 
     /// Resets the totals for a new conversation, also for its agents.
     pub fn begin_session(&mut self) {
+        self.budgets.begin_session();
         self.accounts().clear();
         self.reported.clear();
         self.earlier_cost = Arc::default();
@@ -210,9 +221,9 @@ impl Ledger {
         self.accounts().values().fold(0.0, |all, m| all + m.cost_usd)
     }
 
-    /// The cost of this process in USD.
-    pub fn process_cost(&self) -> f64 {
-        self.cost() - self.earlier_cost.model_usage.values().fold(0.0, |all, m| all + m.cost_usd)
+    /// The budgets that all requests of the session and its agents count against.
+    pub fn budgets(&self) -> &Arc<SpendingBudgets> {
+        &self.budgets
     }
 
     pub fn turn_usage(&self) -> Usage {

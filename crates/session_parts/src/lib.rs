@@ -2,6 +2,7 @@
 //! host, the transcript writer, the context that is sent to the model, hooks, skills, MCP tools, the sandbox, worktrees,
 //! and the questions before a session starts. The crate `engine` drives them.
 
+pub mod budgets;
 pub mod call_ids;
 pub mod command;
 pub mod compaction_policy;

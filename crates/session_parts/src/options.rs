@@ -166,6 +166,8 @@ pub struct LimitOptions {
     pub max_turns: Option<u32>,
     /// Estimated cost of all requests, in US dollars.
     pub max_budget_usd: Option<f64>,
+    /// Estimated cost of all requests of one turn.
+    pub max_turn_usd: Option<f64>,
 }
 
 /// What the host sends and wants to receive.

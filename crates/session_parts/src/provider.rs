@@ -1,6 +1,7 @@
 //! The connection to the provider. Credentials are loaded when the first request needs them, and dropped when the
 //! provider refuses them.
 
+use crate::budgets::BudgetGate;
 use config::credentials::CredentialOptions;
 use config::{Credential, NoCredential, ProjectConfig};
 use http::Http;
@@ -32,6 +33,8 @@ pub struct ProviderConnection {
     env: Env,
     cwd: PathBuf,
     transport: ModelTransport,
+    /// Asked before every paid request.
+    gate: BudgetGate,
     credential: Result<Credential, NoCredential>,
     client: Option<ModelClient>,
     /// When the key of `client` was obtained.
@@ -44,7 +47,7 @@ impl ProviderConnection {
     pub fn new(
         env: Env,
         cwd: PathBuf,
-        transport: ModelTransport,
+        (transport, gate): (ModelTransport, BudgetGate),
         credential: Result<Credential, NoCredential>,
         state: Arc<ToolState>,
     ) -> Self {
@@ -53,6 +56,7 @@ impl ProviderConnection {
             env,
             cwd,
             transport,
+            gate,
             credential,
             client: None,
             made_at: Instant::now(),
@@ -72,7 +76,8 @@ impl ProviderConnection {
         let endpoint = Endpoint::from_env(&self.env, self.auth().await?);
         self.made_at = Instant::now();
         let timeouts = ModelTimeouts::from_env(&self.env, &endpoint);
-        let client = ModelClient::new(self.http.clone(), endpoint, timeouts, self.transport.clone());
+        let client = ModelClient::new(self.http.clone(), endpoint, timeouts, self.transport.clone())
+            .guarded(Arc::new(self.gate.clone()));
         self.client = Some(client.clone());
         Ok(client)
     }

@@ -5,6 +5,7 @@ use super::whole_message;
 use crate::client::ModelTimeouts;
 use crate::error::{ErrorKind, ModelError};
 use crate::event::{EventKind, ModelEvent};
+use crate::spending::SpendingMeter;
 use crate::sse::{SseFrame, SseParser};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -32,6 +33,8 @@ pub struct ResponseStream {
     has_events: bool,
     /// Time spent waiting since the last event that was not a ping.
     silence: Duration,
+    /// Reports what the response costs.
+    meter: Option<SpendingMeter>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +48,11 @@ enum StreamState {
 }
 
 impl ResponseStream {
-    pub(super) async fn open(reply: ModelReply, timeouts: ModelTimeouts) -> Result<Self, ModelError> {
+    pub(super) async fn open(
+        reply: ModelReply,
+        timeouts: ModelTimeouts,
+        meter: Option<SpendingMeter>,
+    ) -> Result<Self, ModelError> {
         let is = |kind: &str| reply.header("content-type").is_some_and(|t| t.trim_start().starts_with(kind));
         let (whole, page) = (is("application/json"), is("text/html"));
         let mut stream = Self {
@@ -58,6 +65,7 @@ impl ResponseStream {
             head: Vec::new(),
             has_events: false,
             silence: Duration::ZERO,
+            meter,
         };
         if page {
             let head = stream.reply.chunk().await.ok().flatten().unwrap_or_default();
@@ -118,6 +126,9 @@ impl ResponseStream {
         }
         let event = ModelEvent::parse(&frame.event, &frame.data)?;
         self.has_events = true;
+        if let Some(meter) = &mut self.meter {
+            meter.take(&event);
+        }
         match &event.kind {
             EventKind::Ping => return Ok(Some(event)),
             EventKind::MessageStop => self.state = StreamState::Draining,
