@@ -127,6 +127,7 @@ pub(crate) const FLAGS: &[CliFlag] = &[
     row("replay-user-messages", Switch, "", Run, "With stream-json in and out: echo prompts", Set(|a, _| a.replay_user_messages = true)),
     row("json-schema", One, "schema", Run, "Answer with JSON that fits this schema", Set(|a, v| a.json_schema = last(v))),
     row("max-turns", One, "n", Run, "Stop after that many model steps", Check(max_turns)),
+    row("wait-for-limits", Switch, "", Run, "Wait until a limit of the provider is lifted, and go on", Set(|a, _| a.options.limits.wait_for_limits = true)),
     row("max-turn-usd", One, "amount", Run, "Stop a turn when its estimated cost reaches this", Check(max_turn_usd)),
     row("max-budget-usd", One, "amount", Run, "Stop when the estimated cost reaches this", Check(max_budget)),
 
@@ -184,6 +185,7 @@ pub(crate) const FLAGS: &[CliFlag] = &[
     row("debug-file", One, "path", Diagnosis, "Write the debug log to this file", Set(|a, v| { a.debug.on = true; a.debug.file = path(v); })),
     row("debug-to-stderr", Switch, "", Hidden, "", Set(|a, _| { a.debug.on = true; a.debug.to_stderr = true; })),
 
+    row("include-cache-events", Switch, "", Run, "Tell cache misses in stream-json", Set(|a, _| a.options.host.cache_events = true)),
     row("include-hook-events", Switch, "", Run, "Tell every run of a hook in stream-json", Set(|a, _| a.options.host.hook_events = true)),
     row("init", Switch, "", Session, "Run Setup hooks (init) first", Set(|a, _| a.options.configuration.setup = Some("init"))),
     row("maintenance", Switch, "", Session, "Run Setup hooks (maintenance) first", Set(|a, _| a.options.configuration.setup = Some("maintenance"))),

@@ -619,6 +619,7 @@ impl SessionAssembly {
             partial_messages: self.options.host.partial_messages,
             replay_user_messages: self.options.host.replay_user_messages,
             has_screen: self.options.host.replay_history,
+            cache_events: self.options.host.cache_events,
             ends_after_turn: false,
             session_state: match (open, sdk) {
                 (true, _) => Some(StateFrames::Open),

@@ -236,6 +236,8 @@ fn build(session: &mut LiveSession, turn: TurnState, reason: EndReason, stopped:
         fast_mode_state: FAST_MODE,
         subagent_stats: io.tooling.spawner.agents.stats(),
         x_checks: io.knowledge.checks.report(),
+        x_resets_at: turn.limit_resets_at.map(sys::clock::iso),
+        x_warnings: turn.warnings,
         x_budget: budget.map(reported_budget),
         uuid: sys::id::uuid(),
     }

@@ -201,7 +201,11 @@ impl EventPrinter {
                 }
                 self.report_retry(&system.body);
             }
-            SdkMessage::User(_) | SdkMessage::StreamEvent(_) | SdkMessage::ToolProgress(_) | SdkMessage::Reset(_) => {}
+            SdkMessage::User(_)
+            | SdkMessage::StreamEvent(_)
+            | SdkMessage::ToolProgress(_)
+            | SdkMessage::RateLimit(_)
+            | SdkMessage::Reset(_) => {}
         }
     }
 

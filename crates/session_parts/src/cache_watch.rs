@@ -207,7 +207,13 @@ impl CacheWatch {
                 None => (MissCause::Unknown, String::new()),
             })
         };
-        Some(CacheMiss { cause, detail, tokens, usd: extra_cost(tokens, usage, request, catalog), model: request.model.clone() })
+        Some(CacheMiss {
+            cause,
+            detail,
+            tokens,
+            usd: extra_cost(tokens, usage, request, catalog),
+            model: request.model.clone(),
+        })
     }
 
     /// What differs from the last request before its end.
@@ -289,13 +295,17 @@ fn changed_tools(before: &[Fragment], now: &[Fragment]) -> Option<String> {
     Some(if changes.is_empty() { "order changed".into() } else { changes.join(", ") })
 }
 
+fn is_same(a: &Fragment, b: &Fragment) -> bool {
+    a.is_same(b) || a.get() == b.get()
+}
+
 fn same(before: &[Fragment], now: &[Fragment]) -> bool {
     before.len() == now.len() && first_difference(before, now).is_none()
 }
 
 /// The index of the first block that is not the same; a longer list begins to differ at the end of the shorter one.
 fn first_difference(before: &[Fragment], now: &[Fragment]) -> Option<usize> {
-    let differs = before.iter().zip(now).position(|(a, b)| a.get() != b.get());
+    let differs = before.iter().zip(now).position(|(a, b)| !is_same(a, b));
     differs.or_else(|| (before.len() != now.len()).then_some(before.len().min(now.len())))
 }
 
@@ -304,7 +314,7 @@ fn changed_message(before: &[Message], now: &[Message]) -> Option<usize> {
     before.iter().enumerate().position(|(at, sent)| {
         let Some(message) = now.get(at) else { return true };
         let is_kept = sent.blocks.len() <= message.blocks.len()
-            && sent.blocks.iter().zip(&message.blocks).all(|(a, b)| a.get() == b.get());
+            && sent.blocks.iter().zip(&message.blocks).all(|(a, b)| is_same(a, b));
         let may_grow = at + 1 == before.len();
         sent.role != message.role || !is_kept || (!may_grow && sent.blocks.len() != message.blocks.len())
     })

@@ -23,6 +23,8 @@ pub struct HostFlags {
     pub replay_user_messages: bool,
     /// It shows the conversation to a person: text that display hooks may replace is not streamed.
     pub has_screen: bool,
+    /// It wants to know about cache misses.
+    pub cache_events: bool,
     /// The run ends with the result of this turn: background tasks are stopped.
     pub ends_after_turn: bool,
     pub session_state: Option<StateFrames>,

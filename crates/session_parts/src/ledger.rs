@@ -2,6 +2,7 @@
 //! session including its agents.
 
 use crate::budgets::SpendingBudgets;
+use crate::cache_watch::CacheMiss;
 use crate::call_ids::CallIds;
 use model::catalog::{self, ModelCatalog, ServingParty};
 use serde::Deserialize;
@@ -29,6 +30,8 @@ pub struct Ledger {
     earlier_cost: Arc<CostState>,
     /// Shared with agents.
     budgets: Arc<SpendingBudgets>,
+    /// Shared with agents.
+    misses: Arc<Mutex<Vec<CacheMiss>>>,
     /// The models that answered in this conversation.
     used: BTreeSet<String>,
     turn: Usage,
@@ -60,6 +63,7 @@ impl Ledger {
             lines: Arc::default(),
             earlier_cost: Arc::default(),
             budgets,
+            misses: Arc::default(),
             used: BTreeSet::new(),
             turn: Usage::default(),
             last: Usage::default(),
@@ -121,6 +125,7 @@ impl Ledger {
             accounts: Arc::clone(&self.accounts),
             lines: Arc::clone(&self.lines),
             earlier_cost: Arc::clone(&self.earlier_cost),
+            misses: Arc::clone(&self.misses),
             call_ids: self.call_ids.for_agent(),
             ..empty
         }
@@ -130,6 +135,7 @@ impl Ledger {
     pub fn begin_session(&mut self) {
         self.budgets.begin_session();
         self.accounts().clear();
+        self.misses.lock().clear();
         self.reported.clear();
         self.earlier_cost = Arc::default();
         (self.answered_ms, self.tool_ms) = (0, 0);
@@ -219,6 +225,19 @@ impl Ledger {
     pub fn cost(&self) -> f64 {
         // Not `sum`: the sum of nothing would be minus zero.
         self.accounts().values().fold(0.0, |all, m| all + m.cost_usd)
+    }
+
+    pub fn record_miss(&self, miss: CacheMiss) {
+        self.misses.lock().push(miss);
+    }
+
+    /// The cache misses of this process, in order.
+    pub fn misses(&self) -> Vec<CacheMiss> {
+        self.misses.lock().clone()
+    }
+
+    pub fn catalog(&self) -> &ModelCatalog {
+        &self.catalog
     }
 
     /// The budgets that all requests of the session and its agents count against.

@@ -3,6 +3,7 @@
 //! and the questions before a session starts. The crate `engine` drives them.
 
 pub mod budgets;
+pub mod cache_watch;
 pub mod call_ids;
 pub mod command;
 pub mod compaction_policy;
@@ -29,6 +30,7 @@ pub mod prompt_history;
 pub mod prompt_recipe;
 pub mod prompts;
 pub mod provider;
+pub mod provider_limits;
 pub mod published_rules;
 pub mod questions;
 pub mod reads;

@@ -2,6 +2,7 @@
 //! provider refuses them.
 
 use crate::budgets::BudgetGate;
+use crate::provider_limits::ProviderLimits;
 use config::credentials::CredentialOptions;
 use config::{Credential, NoCredential, ProjectConfig};
 use http::Http;
@@ -35,6 +36,8 @@ pub struct ProviderConnection {
     transport: ModelTransport,
     /// Asked before every paid request.
     gate: BudgetGate,
+    /// Shared with agents.
+    limits: Arc<ProviderLimits>,
     credential: Result<Credential, NoCredential>,
     client: Option<ModelClient>,
     /// When the key of `client` was obtained.
@@ -57,11 +60,17 @@ impl ProviderConnection {
             cwd,
             transport,
             gate,
+            limits: Arc::default(),
             credential,
             client: None,
             made_at: Instant::now(),
             state,
         }
+    }
+
+    /// The limits of the provider.
+    pub fn limits(&self) -> &Arc<ProviderLimits> {
+        &self.limits
     }
 
     pub fn transport(&self) -> &ModelTransport {

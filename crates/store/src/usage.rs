@@ -120,6 +120,9 @@ pub fn read(files: Vec<UsageFile>) -> RecordedUsage {
             }
         }
     }
+    // Forks copy the lines of their session.
+    usage.misses.sort_by(|a, b| (a.at_ms, a.tokens, &a.session).cmp(&(b.at_ms, b.tokens, &b.session)));
+    usage.misses.dedup_by(|a, b| (a.at_ms, a.tokens, &a.cause) == (b.at_ms, b.tokens, &b.cause));
     usage.responses = counted.finish();
     usage
 }

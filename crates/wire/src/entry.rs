@@ -286,12 +286,30 @@ pub enum MetaEntry {
         uuids: Vec<String>,
         session_id: String,
     },
+    /// Prompt text that was paid for although an earlier request had put it into the provider's cache.
+    XCacheMiss {
+        session_id: String,
+        timestamp: String,
+        model: String,
+        cause: &'static str,
+        detail: String,
+        usage: MissedTokens,
+        #[serde(rename = "costUSD")]
+        cost_usd: Option<f64>,
+    },
     ContentReplacement {
         replacements: Vec<ResultReplacement>,
         session_id: String,
         uuid: String,
         timestamp: String,
     },
+}
+
+/// The tokens of a cache miss. Readers of usage look for lines with this member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct MissedTokens {
+    #[serde(rename = "missed_tokens")]
+    pub missed: u64,
 }
 
 /// What a resumed session needs to find its worktree.

@@ -375,6 +375,7 @@ fn forked_context(
             facts: ToldFacts::default(),
         },
         limits: TurnLimits { max_turns: None, output_retries: 0 },
+        resumed: None,
     }
 }
 

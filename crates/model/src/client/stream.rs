@@ -5,6 +5,7 @@ use super::whole_message;
 use crate::client::ModelTimeouts;
 use crate::error::{ErrorKind, ModelError};
 use crate::event::{EventKind, ModelEvent};
+use crate::limits::RateLimits;
 use crate::spending::SpendingMeter;
 use crate::sse::{SseFrame, SseParser};
 use bytes::Bytes;
@@ -205,9 +206,9 @@ impl ResponseStream {
         self.reply.header("request-id").or_else(|| self.reply.header("x-request-id"))
     }
 
-    /// The `anthropic-ratelimit-*` headers, in lower case.
-    pub fn rate_limits(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.reply.headers().filter(|(name, _)| name.starts_with("anthropic-ratelimit-"))
+    /// What the headers say about the limits of the account.
+    pub fn rate_limits(&self) -> Option<RateLimits> {
+        RateLimits::read(self.reply.headers(), false)
     }
 }
 

@@ -5,8 +5,12 @@ use serde_json::json;
 const MODEL: &str = "claude-sonnet-4-5";
 const MINUTE: u64 = 60_000;
 
+fn described(name: &str, description: &str) -> Fragment {
+    Fragment::new(wire::raw::to_raw(&json!({"name": name, "description": description})).unwrap())
+}
+
 fn tool(name: &str) -> Fragment {
-    Fragment::from_value(&json!({"name": name, "description": "does something"}))
+    described(name, "does something")
 }
 
 fn request(messages: &[&str]) -> ModelRequest {
@@ -25,8 +29,12 @@ fn request(messages: &[&str]) -> ModelRequest {
 }
 
 fn usage(read: u64, written: u64) -> Usage {
-    let mut usage =
-        Usage { input_tokens: 3, cache_read_input_tokens: read, cache_creation_input_tokens: written, ..Usage::default() };
+    let mut usage = Usage {
+        input_tokens: 3,
+        cache_read_input_tokens: read,
+        cache_creation_input_tokens: written,
+        ..Usage::default()
+    };
     usage.cache_creation.ephemeral_5m_input_tokens = written;
     usage
 }
@@ -105,7 +113,7 @@ fn other_settings_of_the_request_are_the_cause() {
 #[test]
 fn changed_tools_are_named() {
     let tools = |tools: Vec<Fragment>| caused(1, |request| request.tools = tools.into());
-    let changed = Fragment::from_value(&json!({"name": "Bash", "description": "other"}));
+    let changed = described("Bash", "other");
     let cause = |detail: &str| (MissCause::ToolsChanged, detail.to_owned());
     assert_eq!(tools(vec![tool("Bash"), tool("Read"), tool("mcp__late__x")]), cause("mcp__late__x added"));
     assert_eq!(tools(vec![changed]), cause("Bash changed, Read removed"));
