@@ -23,7 +23,7 @@ use sys::sync::Mutex;
 use wire::usage::Usage;
 
 /// How often a waiting request looks again whether others have ended.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// The share of a budget at which somebody is told.
 const WARN_SHARE: f64 = 0.8;
 /// An estimate of tokens may be wrong by so much.

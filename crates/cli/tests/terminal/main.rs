@@ -9,6 +9,7 @@ mod agents;
 mod around;
 mod btw;
 mod cd;
+mod cost;
 mod dialogs;
 mod images;
 mod mcp;
