@@ -106,7 +106,7 @@ fn written_tokens_are_the_sum_of_their_parts() {
     assert_eq!(written(json!({"input_tokens": 1, "output_tokens": 2, "cache_creation_input_tokens": 100})), (100, 0));
 }
 
-/// [LNG-30] The files are cut into pieces of 8 MB that several threads read.
+/// [LNG-30] [LNG-31] The files are cut into pieces of 8 MB that several threads read.
 #[test]
 fn lines_of_a_long_file_are_all_found_in_order() {
     let filler = "x".repeat(60_000);
