@@ -227,35 +227,56 @@ impl StyledLine {
             return vec![self.clone()];
         }
         let indent = if indent + 8 > columns { 0 } else { indent };
-        let text = self.text();
-        let mut rows: Vec<Self> = Vec::new();
-        for range in wrap_ranges(&text, columns, columns - indent) {
-            let part = self.slice(range);
-            if rows.is_empty() || indent == 0 {
-                rows.push(part);
-            } else {
-                let mut row = Self::plain(" ".repeat(indent));
-                row.fill = self.fill;
-                row.append(part);
-                rows.push(row);
-            }
-        }
-        rows
+        let rows = self.parts(&text::wrap(&self.text(), columns, columns - indent));
+        rows.into_iter().enumerate().map(|(index, row)| if index == 0 { row } else { row.indented(indent) }).collect()
     }
-}
 
-/// Like `text::wrap`, but the first row may be wider than the others.
-fn wrap_ranges(text: &str, first: usize, rest: usize) -> Vec<std::ops::Range<usize>> {
-    if first == rest {
-        return text::wrap(text, first, rest);
+    /// The rows in which a terminal of `columns` shows the line when nothing has wrapped it.
+    pub fn cut_at(&self, columns: usize) -> Vec<Self> {
+        if self.width() <= columns {
+            return vec![self.clone()];
+        }
+        self.parts(&text::cut_rows(&self.text(), columns))
     }
-    let head = text::wrap(text, first, first).into_iter().next().unwrap_or(0..text.len());
-    if head.end >= text.len() {
-        return std::iter::once(head).collect();
+
+    /// The parts in ascending ranges of byte offsets of `text()`.
+    pub fn parts(&self, ranges: &[std::ops::Range<usize>]) -> Vec<Self> {
+        let mut parts = Vec::with_capacity(ranges.len());
+        let mut spans = self.spans.iter();
+        // The current span and where it begins.
+        let mut current = spans.next();
+        let mut at = 0;
+        for range in ranges {
+            let mut part = Self { spans: Vec::new(), fill: self.fill };
+            while let Some(span) = current {
+                let end = at + span.text.len();
+                let (from, to) = (range.start.max(at), range.end.min(end));
+                if from < to {
+                    let text = span.text[from - at..to - at].to_owned();
+                    part.spans.push(StyledSpan { text, style: span.style, link: span.link.clone() });
+                }
+                if end > range.end {
+                    break;
+                }
+                at = end;
+                current = spans.next();
+            }
+            parts.push(part);
+        }
+        parts
     }
-    let from = head.end + usize::from(text[head.end..].starts_with(' '));
-    let tail = text::wrap(&text[from..], rest, rest).into_iter().map(|range| range.start + from..range.end + from);
-    std::iter::once(head).chain(tail).collect()
+
+    /// The line after `columns` blanks.
+    #[must_use]
+    pub fn indented(self, columns: usize) -> Self {
+        if columns == 0 {
+            return self;
+        }
+        let mut line = Self::plain(" ".repeat(columns));
+        line.fill = self.fill;
+        line.append(self);
+        line
+    }
 }
 
 impl From<&str> for StyledLine {
