@@ -34,6 +34,8 @@ pub(crate) fn read(env: &Env, screen_reader: bool) -> LoadedPreferences {
     if settings.get("prefersReducedMotion").and_then(serde_json::Value::as_bool) == Some(true) {
         preferences.motion = tui::MotionLevel::Reduced;
     }
+    let wrap = settings.get("wrap").and_then(serde_json::Value::as_str);
+    preferences.wrap = wrap.and_then(terminal::markdown::ProseWrap::parse).unwrap_or(preferences.wrap);
     preferences.vim = settings.get("editorMode").and_then(serde_json::Value::as_str) == Some("vim");
     let answers = settings.get("respondToBashCommands").and_then(serde_json::Value::as_bool);
     preferences.answers_shell = answers != Some(false);

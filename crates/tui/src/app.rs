@@ -218,6 +218,8 @@ pub struct Preferences {
     pub theme: Theme,
     pub bindings: KeyBindings,
     pub syntax: markdown::SyntaxColouring,
+    /// `wrap`: who breaks the lines of prose.
+    pub wrap: markdown::ProseWrap,
     pub motion: MotionLevel,
     pub vim: bool,
     /// Whether the model replies to commands typed after `!`.
@@ -251,6 +253,7 @@ impl Default for Preferences {
             theme: Theme::default(),
             bindings: KeyBindings::default(),
             syntax: markdown::SyntaxColouring::Coloured,
+            wrap: markdown::ProseWrap::Words,
             motion: MotionLevel::Full,
             vim: false,
             answers_shell: true,
@@ -547,6 +550,7 @@ impl App {
             theme: &self.preferences.theme,
             columns: self.size.columns,
             syntax: self.preferences.syntax,
+            wrap: self.preferences.wrap,
         }
     }
 }

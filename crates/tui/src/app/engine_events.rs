@@ -9,6 +9,11 @@ macro_rules! look {
             // Zero columns: tables become `header: value` lines, without rules.
             columns: if $app.preferences.screen_reader.is_some() { 0 } else { $app.size.columns },
             syntax: $app.preferences.syntax,
+            wrap: if $app.preferences.screen_reader.is_some() {
+                terminal::markdown::ProseWrap::Terminal
+            } else {
+                $app.preferences.wrap
+            },
         }
     };
 }

@@ -8,6 +8,7 @@ use super::spinner::{RunningTurn, TurnWait};
 use super::{App, AppEffect, MotionLevel};
 use crate::notify::AlertChannel;
 use serde_json::Value;
+use terminal::markdown::ProseWrap;
 use terminal::theme::{BaseTheme, Theme, ThemeToken};
 use wire::control::HostRequest;
 
@@ -63,6 +64,9 @@ impl App {
         if let Some(reduced) = flag("prefersReducedMotion") {
             self.preferences.motion = if reduced { MotionLevel::Reduced } else { MotionLevel::Full };
         }
+        if let Some(wrap) = settings.get("wrap").and_then(Value::as_str).and_then(ProseWrap::parse) {
+            self.preferences.wrap = wrap;
+        }
         if settings.get("statusLine").is_some() {
             self.status.schedule_now(self.now);
         }
@@ -106,6 +110,10 @@ impl App {
             ("prefersReducedMotion", value) => {
                 let reduced = value.and_then(Value::as_bool) == Some(true);
                 self.preferences.motion = if reduced { MotionLevel::Reduced } else { MotionLevel::Full };
+            }
+            ("wrap", value) => {
+                let wrap = value.and_then(Value::as_str).and_then(ProseWrap::parse);
+                self.preferences.wrap = wrap.unwrap_or(ProseWrap::Words);
             }
             _ => {}
         }

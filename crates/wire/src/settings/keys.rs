@@ -200,6 +200,8 @@ keys! {
         "defaultShell" default_shell: Option<String> => one_of(&["bash", "powershell"]), no_effect("gimlet does not run on Windows");
         /// Complete emoji names.
         "emojiCompletionEnabled" emoji_completion_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
+        /// Who wraps prose in the terminal: gimlet at words, or the terminal itself, anew after each resize.
+        "wrap" wrap: Option<String> => one_of(&["words", "terminal"]);
         /// Fewer animations.
         "prefersReducedMotion" prefers_reduced_motion: Option<bool>;
         /// Suggest the next prompt.
