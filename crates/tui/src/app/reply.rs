@@ -108,7 +108,8 @@ mod tests {
     #[test]
     fn closed_blocks_go_out_once_and_the_end_brings_the_rest() {
         let theme = Theme::default();
-        let look = MarkdownOptions { theme: &theme, columns: 20, syntax: SyntaxColouring::Coloured, wrap: ProseWrap::Words };
+        let look =
+            MarkdownOptions { theme: &theme, columns: 20, syntax: SyntaxColouring::Coloured, wrap: ProseWrap::Words };
         let mut reply = StreamingReply::default();
         reply.push("First para");
         assert_eq!(reply.take_closed(&look), None);
@@ -124,7 +125,8 @@ mod tests {
     #[test]
     fn a_reply_that_turned_out_otherwise_is_printed_whole() {
         let theme = Theme::default();
-        let look = MarkdownOptions { theme: &theme, columns: 20, syntax: SyntaxColouring::Coloured, wrap: ProseWrap::Words };
+        let look =
+            MarkdownOptions { theme: &theme, columns: 20, syntax: SyntaxColouring::Coloured, wrap: ProseWrap::Words };
         let mut reply = StreamingReply::default();
         reply.push("lost\n\nmore");
         reply.take_closed(&look);
