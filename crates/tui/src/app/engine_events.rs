@@ -30,7 +30,6 @@ use super::spinner::TurnWait;
 use super::{App, AppEffect, PendingResponse};
 use engine::{Event, ScreenEvent};
 use std::time::Duration;
-use terminal::style::StyledLine;
 use terminal::theme::ThemeToken;
 use wire::control::{HostRequest, ReloadPlugins};
 use wire::mode::PermissionMode;
@@ -135,6 +134,7 @@ impl App {
         {
             self.reply_part(part);
         }
+        let cost = result.total_cost_usd - self.session.cost_usd;
         self.session.cost_usd = result.total_cost_usd;
         self.session.is_unsaved = !result.warnings.is_empty();
         if let Some(usage) = self.session.model.as_ref().and_then(|model| result.model_usage.get(model)) {
@@ -149,12 +149,8 @@ impl App {
             if turn.waits == TurnWait::Interrupting {
                 self.return_prompt(&mut turn);
             }
-            let took = self.now.saturating_sub(turn.started);
-            if took >= Duration::from_secs(30) {
-                self.print_block(vec![StyledLine::styled(
-                    format!("∗ {}", super::spinner::elapsed(took)),
-                    self.preferences.theme.fg(ThemeToken::Inactive),
-                )]);
+            if turn.has_output {
+                self.print_turn_line(self.now.saturating_sub(turn.started), cost);
             }
         }
         self.keep_background_agents();
@@ -211,7 +207,11 @@ impl App {
                 self.remove_agent(&done.task_id);
                 self.note(&done.summary, ThemeToken::Inactive);
             }
-            SystemBody::LocalCommandOutput { content } => self.local_output(&content),
+            SystemBody::LocalCommandOutput { content } => {
+                self.local_output(&content);
+                // It may have changed the model, the effort or the session's name.
+                self.request_settings();
+            }
             SystemBody::CommandsChanged { commands } => self.session.learn_commands(commands),
             SystemBody::Informational { content, level } => {
                 let token =

@@ -56,6 +56,8 @@ impl App {
         if self.interface_settings.request_id.take_if(|asked| asked == request_id).is_none() {
             return false;
         }
+        self.session.apply_shown(body);
+        self.print_complete_banner();
         let Some(settings) = body.get("effective") else { return true };
         let flag = |name: &str| settings.get(name).and_then(Value::as_bool);
         let channel = settings.get("preferredNotifChannel").and_then(Value::as_str).and_then(AlertChannel::parse);
@@ -67,6 +69,7 @@ impl App {
         if let Some(wrap) = settings.get("wrap").and_then(Value::as_str).and_then(ProseWrap::parse) {
             self.preferences.wrap = wrap;
         }
+        self.preferences.shows_turn_line = flag("showTurnDuration").unwrap_or(self.preferences.shows_turn_line);
         if settings.get("statusLine").is_some() {
             self.status.schedule_now(self.now);
         }
@@ -110,6 +113,9 @@ impl App {
             ("prefersReducedMotion", value) => {
                 let reduced = value.and_then(Value::as_bool) == Some(true);
                 self.preferences.motion = if reduced { MotionLevel::Reduced } else { MotionLevel::Full };
+            }
+            ("showTurnDuration", value) => {
+                self.preferences.shows_turn_line = value.and_then(Value::as_bool) != Some(false);
             }
             ("wrap", value) => {
                 let wrap = value.and_then(Value::as_str).and_then(ProseWrap::parse);

@@ -213,7 +213,7 @@ keys! {
         /// Offer to clear the context when a plan is accepted.
         "showClearContextOnPlanAccept" show_clear_context_on_plan_accept: Option<bool>;
         /// Show how long a turn took.
-        "showTurnDuration" show_turn_duration: Option<bool> => no_effect("the terminal interface has no such choice");
+        "showTurnDuration" show_turn_duration: Option<bool>;
         /// Spelling: enabled, checker, language, colour.
         "spellcheck" spellcheck: Option<Value> => user_managed, no_effect("the terminal interface has no such choice");
         /// Tips while waiting.

@@ -44,7 +44,7 @@ impl CallOutcome {
 pub fn result(tool: &str, input: &Value, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
     if outcome.is_error {
         let (text, token) = match strip_tags(&outcome.text) {
-            NOT_RUN => (INTERRUPTED, ThemeToken::Error),
+            NOT_RUN => (INTERRUPTED, ThemeToken::Inactive),
             // For a resumed conversation only the message to the model is known.
             REFUSED_MESSAGE => (REFUSED_LABEL, ThemeToken::Inactive),
             KEEP_PLANNING_MESSAGE => (STILL_PLANNING_LABEL, ThemeToken::Inactive),
