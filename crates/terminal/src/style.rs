@@ -4,6 +4,7 @@
 use crate::text;
 use std::io::Write;
 use std::sync::Arc;
+use unicode_segmentation::UnicodeSegmentation;
 
 /// One of the 16 colours of the terminal's palette, one of 256, or an RGB colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -264,6 +265,23 @@ impl StyledLine {
             parts.push(part);
         }
         parts
+    }
+
+    /// The line with the cell at `column` reversed, as a cursor.
+    #[must_use]
+    pub fn with_reversed_cell(&self, column: usize) -> Self {
+        let text = self.text();
+        let start = text::fit(&text, column);
+        let end = start + text[start..].graphemes(true).next().map_or(0, str::len);
+        let mut out = self.slice(0..start);
+        out.push(" ".repeat(column.saturating_sub(out.width())), TextStyle::PLAIN);
+        let mut cell = if end > start { self.slice(start..end) } else { Self::plain(" ") };
+        for span in &mut cell.spans {
+            span.style.reverse = !span.style.reverse;
+        }
+        out.append(cell);
+        out.append(self.slice(end..text.len()));
+        out
     }
 
     /// The line after `columns` blanks.
@@ -542,6 +560,20 @@ mod tests {
         assert_eq!(rows, ["- one two", "  three four"]);
         assert!(line.wrapped(12, 2)[1].spans[1].style.bold);
         assert_eq!(line.truncated(9).text(), "- one tw…");
+    }
+
+    #[test]
+    fn a_cursor_can_be_drawn_in_any_cell() {
+        let line = StyledLine::plain("a日b");
+        let reversed = |column| {
+            let drawn = line.with_reversed_cell(column);
+            let cell = drawn.spans.iter().find(|span| span.style.reverse).unwrap().text.clone();
+            (drawn.text(), cell)
+        };
+        assert_eq!(reversed(0), ("a日b".to_owned(), "a".to_owned()));
+        assert_eq!(reversed(1), ("a日b".to_owned(), "日".to_owned()));
+        assert_eq!(reversed(4), ("a日b ".to_owned(), " ".to_owned()));
+        assert_eq!(reversed(6), ("a日b   ".to_owned(), " ".to_owned()));
     }
 
     #[test]

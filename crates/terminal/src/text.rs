@@ -172,7 +172,6 @@ pub fn wrap(text: &str, first: usize, columns: usize) -> Vec<std::ops::Range<usi
 
 /// Like `wrap`, for the part of `text` from `start` on, which begins a row of at most `first` columns. Adds to `rows`.
 pub fn wrap_from(text: &str, start: usize, first: usize, columns: usize, rows: &mut Vec<std::ops::Range<usize>>) {
-    let rest = &text[start..];
     let mut filler = RowFiller {
         rows,
         start,
@@ -182,14 +181,29 @@ pub fn wrap_from(text: &str, start: usize, first: usize, columns: usize, rows: &
         place: None,
         before: ClusterKind::Blank,
     };
-    if rest.chars().all(is_single) {
-        for (at, c) in rest.char_indices() {
-            filler.add(start + at, 1, if c == ' ' { ClusterKind::Blank } else { ClusterKind::Letter });
+    let is_simple = text[start..].chars().all(is_single);
+    loop {
+        let (from, rest) = (filler.start.min(text.len()), text.get(filler.start..).unwrap_or_default());
+        let mut is_done = true;
+        if is_simple {
+            for (at, c) in rest.char_indices() {
+                is_done = filler.add(from + at, 1, if c == ' ' { ClusterKind::Blank } else { ClusterKind::Letter });
+                if !is_done {
+                    break;
+                }
+            }
+        } else {
+            for (at, cluster) in rest.grapheme_indices(true) {
+                is_done = filler.add(from + at, cluster_width(cluster), ClusterKind::of(cluster));
+                if !is_done {
+                    break;
+                }
+            }
         }
-    } else {
-        for (at, cluster) in rest.grapheme_indices(true) {
-            filler.add(start + at, cluster_width(cluster), ClusterKind::of(cluster));
+        if is_done {
+            break;
         }
+        filler.restart();
     }
     let start = filler.start.min(text.len());
     rows.push(start..text.len());
@@ -263,17 +277,19 @@ struct RowFiller<'a> {
 }
 
 impl RowFiller<'_> {
-    fn add(&mut self, at: usize, wide: usize, kind: ClusterKind) {
+    /// Adds a cluster to the row, or to the next one. `false` when the text from the new row on has to be added again, because a
+    /// part of it that fitted in the first row does not fit in the narrower second one.
+    fn add(&mut self, at: usize, wide: usize, kind: ClusterKind) -> bool {
         let before = std::mem::replace(&mut self.before, kind);
         if kind == ClusterKind::Blank {
             if self.used + wide > self.room {
                 // A blank never starts a row: the row is broken there.
                 self.end_row(at, at + 1, self.used);
-                return;
+                return true;
             }
             self.used += wide;
             self.place = Some(BreakPlace { end: at, next: at + 1, used: self.used });
-            return;
+            return true;
         }
         if at > self.start && before.breaks_before(kind) {
             self.place = Some(BreakPlace { end: at, next: at, used: self.used });
@@ -283,11 +299,22 @@ impl RowFiller<'_> {
                 Some(place) => self.end_row(place.end, place.next, place.used),
                 None => self.end_row(at, at, self.used),
             }
+            if self.used > self.room {
+                return false;
+            }
             if self.used + wide > self.room && at > self.start {
                 self.end_row(at, at, self.used);
             }
         }
         self.used += wide;
+        true
+    }
+
+    /// Begins the current row anew.
+    fn restart(&mut self) {
+        self.used = 0;
+        self.place = None;
+        self.before = ClusterKind::Blank;
     }
 
     fn end_row(&mut self, end: usize, next: usize, used: usize) {

@@ -8,7 +8,8 @@ use std::ops::Range;
 
 /// Prose is at most this wide, also in a wide window.
 const WIDEST_PROSE: usize = 100;
-/// The margin left of prose.
+/// The margin on both sides of prose. The right one also keeps rows from being wrapped anew at once when a window is dragged
+/// narrower.
 const MARGIN: usize = 2;
 /// Windows narrower than this have no margins.
 const NARROWEST_WITH_MARGIN: usize = 16;
@@ -27,9 +28,9 @@ impl LineLayout {
         Self { wrap: look.wrap, columns: look.columns, margin: if has_margin { MARGIN } else { 0 } }
     }
 
-    /// The room for prose; the last column stays free.
+    /// The room for prose.
     fn prose_room(self) -> usize {
-        self.columns.saturating_sub(self.margin + self.margin.min(1)).clamp(1, WIDEST_PROSE)
+        self.columns.saturating_sub(2 * self.margin).clamp(1, WIDEST_PROSE)
     }
 
     /// The room for a line across, inside of blocks that are indented by `indent`.

@@ -69,7 +69,10 @@ impl App {
     /// Prints the banner as it is, before what is printed next.
     pub(super) fn print_banner(&mut self) {
         if let Some(banner) = self.banner.take() {
-            let lines = self.banner_lines(&banner);
+            let mut lines = self.banner_lines(&banner);
+            if self.printer.finished.first().is_some_and(|line| !line.is_empty()) {
+                lines.push(StyledLine::new());
+            }
             self.printer.printed = true;
             self.printer.finished.splice(0..0, lines);
         }

@@ -87,7 +87,7 @@ impl App {
     /// Words of the interface: after a margin, and wrapped as the setting says.
     fn with_margin(&self, lines: &[StyledLine]) -> Vec<StyledLine> {
         let room = match self.preferences.wrap {
-            ProseWrap::Words => self.size.columns.saturating_sub(3).clamp(8, 100),
+            ProseWrap::Words => self.size.columns.saturating_sub(4).clamp(8, 100),
             ProseWrap::Terminal => usize::MAX,
         };
         let wrapped = lines.iter().flat_map(|line| line.wrapped(room, 0));
@@ -100,7 +100,7 @@ impl App {
         let fill = theme.colour(ThemeToken::UserMessageBackground);
         let on_fill = |style: TextStyle| fill.map_or(style, |fill| theme.readable(style, fill));
         let is_wrapped = self.preferences.wrap == ProseWrap::Words && !self.has_screen_reader();
-        let room = if is_wrapped { self.size.columns.saturating_sub(3).clamp(1, 100) } else { usize::MAX };
+        let room = if is_wrapped { self.size.columns.saturating_sub(4).clamp(8, 100) } else { usize::MAX };
         let mut rows = Vec::new();
         for line in terminal::text::clean(shown).split('\n') {
             for part in StyledLine::styled(line, on_fill(TextStyle::PLAIN)).wrapped(room, 0) {

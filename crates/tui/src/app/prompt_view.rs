@@ -16,16 +16,23 @@ pub fn prompt_limit(size: TerminalSize) -> usize {
     (size.rows / 2).max(PROMPT_ROWS)
 }
 
+/// Columns that stay free right of a line across the screen. A terminal that is dragged narrower would wrap a line that fills
+/// its row, and push the rows above out of the screen.
+const RULE_MARGIN: usize = 2;
+
 /// A line across the screen.
 pub fn rule(theme: &Theme, columns: usize, token: ThemeToken) -> StyledLine {
-    StyledLine::styled("─".repeat(columns), theme.fg(token))
+    StyledLine::styled("─".repeat(columns.saturating_sub(RULE_MARGIN)), theme.fg(token))
 }
 
 /// A line across the screen with a name near its right end.
 pub fn named_rule(theme: &Theme, columns: usize, token: ThemeToken, name: Option<&str>) -> StyledLine {
     const AFTER: usize = 2;
+    let columns = columns.saturating_sub(RULE_MARGIN);
     let room = columns.saturating_sub(AFTER + 2 + 4);
-    let Some(name) = name.filter(|name| !name.is_empty() && room > 0) else { return rule(theme, columns, token) };
+    let Some(name) = name.filter(|name| !name.is_empty() && room > 0) else {
+        return StyledLine::styled("─".repeat(columns), theme.fg(token));
+    };
     let name = text::truncate(name, room);
     let before = columns.saturating_sub(text::width(&name) + 2 + AFTER);
     let mut line = StyledLine::styled("─".repeat(before), theme.fg(token));

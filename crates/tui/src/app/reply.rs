@@ -116,9 +116,9 @@ mod tests {
         reply.push("graph.\n\nSecond one that is long enough to wrap");
         assert_eq!(texts(reply.take_closed(&look)), ["  First paragraph."]);
         let tail: Vec<String> = reply.tail(&look, 2).iter().map(StyledLine::text).collect();
-        assert_eq!(tail, ["  is long enough to", "  wrap"]);
+        assert_eq!(tail, ["  is long enough", "  to wrap"]);
         let rest = reply.finish("First paragraph.\n\nSecond one that is long enough to wrap.", &look);
-        assert_eq!(texts(rest), ["", "  Second one that", "  is long enough to", "  wrap."]);
+        assert_eq!(texts(rest), ["", "  Second one that", "  is long enough", "  to wrap."]);
         assert!(reply.is_empty());
     }
 

@@ -9,6 +9,17 @@ use super::{App, screen_reader, todos};
 use terminal::style::StyledLine;
 use terminal::surface::{Caret, LiveFrame};
 
+/// Rows that stay free above the live region in a window of usual height: when it is dragged narrower, the terminal wraps the
+/// lines around the prompt, and moves as many rows into the scrollback.
+const ROWS_FOR_REFLOW: usize = 3;
+/// A window that has less room shows as much as it can.
+const ROOM_FOR_REFLOW: usize = 12;
+
+/// The rows for text that streams.
+fn tail_room(room: usize) -> usize {
+    room.saturating_sub(if room > ROOM_FOR_REFLOW { 1 + ROWS_FOR_REFLOW } else { 1 })
+}
+
 impl App {
     /// The live region below the finished lines.
     pub fn view(&self) -> LiveFrame {
@@ -77,7 +88,7 @@ impl App {
         }
         calls.drain(..calls.len().saturating_sub(room));
         let room = room - calls.len();
-        let mut lines = self.activity.reply.tail(&self.markdown_options(), room.saturating_sub(1));
+        let mut lines = self.activity.reply.tail(&self.markdown_options(), tail_room(room));
         if !lines.is_empty() {
             lines.insert(0, StyledLine::new());
         }
