@@ -163,12 +163,15 @@ fn a_window_that_becomes_narrow_keeps_no_copy_of_the_prompt() {
     // [TST-247]
     let server = ModelServer::script([]);
     let sandbox = Sandbox::with_server(EXE, &server);
+    crate::common::git(&sandbox, "init -q -b trunk");
     let Some(tmux) = Tmux::start(&sandbox, 138, 11) else {
         eprintln!("NOT RUN: there is no tmux");
         return;
     };
     // Once it is complete, the banner stands above the live region.
-    tmux.wait_for("gimlet 0.1.0 · Opus 5.5 · medium");
+    for part in [" · Opus 5.5 · medium", " · trunk"] {
+        tmux.wait_for(part);
+    }
     tmux.wait_for("? for shortcuts");
     for (columns, rows) in [(40, 21), (120, 12), (44, 18)] {
         tmux.resize(columns, rows);

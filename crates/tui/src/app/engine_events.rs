@@ -153,6 +153,9 @@ impl App {
                 self.print_turn_line(self.now.saturating_sub(turn.started), cost);
             }
         }
+        if std::mem::take(&mut self.interface_settings.are_outdated) {
+            self.request_settings();
+        }
         self.keep_background_agents();
         self.status.schedule_always(self.now);
         self.activity.hook_statuses.clear();
@@ -209,8 +212,8 @@ impl App {
             }
             SystemBody::LocalCommandOutput { content } => {
                 self.local_output(&content);
-                // It may have changed the model, the effort or the session's name.
-                self.request_settings();
+                // It may have changed the model, the effort or the session's name; the engine says so after the command.
+                self.interface_settings.are_outdated = true;
             }
             SystemBody::CommandsChanged { commands } => self.session.learn_commands(commands),
             SystemBody::Informational { content, level } => {
