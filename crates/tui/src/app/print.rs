@@ -3,6 +3,7 @@
 
 use super::{App, AppEffect, ScreenReaderMark};
 use crate::screen_reader::{self, SpeakerLabel};
+use std::fmt::Write;
 use std::time::Duration;
 use terminal::markdown::ProseWrap;
 use terminal::style::{StyledLine, TextStyle};
@@ -120,7 +121,7 @@ impl App {
         }
         let mut text = format!("  ✻ {}", duration_words(took));
         if cost_usd >= LEAST_COST {
-            text.push_str(&format!(" · ${cost_usd:.2}"));
+            write!(text, " · ${cost_usd:.2}").ok();
         }
         let style = self.preferences.theme.fg(ThemeToken::Inactive);
         self.print_block(vec![StyledLine::styled(text, style)]);
