@@ -108,7 +108,7 @@ fn with_count(mut head: Vec<StyledLine>, place: &DialogArea<'_>) -> Vec<StyledLi
 }
 
 /// The line behind `columns` blanks; a background goes on to both edges.
-pub fn indent(line: StyledLine, columns: usize) -> StyledLine {
+pub(super) fn indent(line: StyledLine, columns: usize) -> StyledLine {
     if line.is_empty() || columns == 0 {
         return line;
     }
@@ -143,7 +143,7 @@ fn window(lines: Vec<StyledLine>, top: usize, room: usize, faint: TextStyle) -> 
 
 /// The text of rows inside the margin.
 #[cfg(test)]
-pub fn inside_margin(rows: &[StyledLine], place: &DialogArea<'_>) -> Vec<String> {
+pub(in crate::app) fn inside_margin(rows: &[StyledLine], place: &DialogArea<'_>) -> Vec<String> {
     let margin = " ".repeat(place.margin());
     let inside = |row: &StyledLine| row.text().strip_prefix(&margin).map_or_else(|| row.text(), str::to_owned);
     rows.iter().map(inside).collect()
