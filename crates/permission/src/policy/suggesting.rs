@@ -127,7 +127,7 @@ impl Policy {
             && SYSTEM_FOLDERS.iter().any(|folder| dir.starts_with(folder))
             && !SHARED_FOLDERS.iter().any(|folder| dir.starts_with(folder));
         let is_hidden = |part: std::path::Component<'_>| part.as_os_str().to_string_lossy().starts_with('.');
-        let hidden = below_home.unwrap_or(dir).components().any(is_hidden);
+        let hidden = below_home.is_some_and(|dir| dir.components().any(is_hidden));
         let is_sensitive = sensitive::is_protected(file) || sensitive::is_secret(file);
         (!holds_ours && !of_system && !hidden && !is_sensitive).then_some(dir)
     }
