@@ -4,6 +4,7 @@
 
 mod archives;
 mod braces;
+mod constant;
 pub(crate) mod docker;
 mod expansion;
 pub(crate) mod files;

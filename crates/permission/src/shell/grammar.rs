@@ -10,7 +10,7 @@ use super::script::{
     FileRedirect, OpaqueReason, ReadingStyle, ShellWord, SimpleCommand, SubstitutedText, UnitJoin, join_raw,
 };
 use super::suspects::PossibleCommand;
-use super::{relaxed, variables, written};
+use super::{constant, relaxed, variables, written};
 use brush_parser::{ParserOptions, Token, ast};
 use redirects::{copies_stream, is_input};
 
@@ -30,6 +30,8 @@ pub(crate) struct ParsedCommand {
     pub(crate) suspects: Vec<PossibleCommand>,
     /// The parts of the command as they are written, in order; what substitutions run belongs to the part around them.
     pub(crate) written: Vec<String>,
+    /// Programs that print a text which the command holds: they are no units of their own.
+    pub(crate) constant_programs: Vec<String>,
     /// A function is defined: names may mean something else.
     pub(crate) defines_function: bool,
     /// Bodies of here-documents with a quoted delimiter: data, not shell text.
@@ -175,6 +177,14 @@ impl GrammarReader {
             }
             _ => None,
         }
+    }
+
+    /// The text that a substitution prints, when the command itself holds it. Its program is a suspect like any other.
+    pub(super) fn read_constant(&mut self, text: &str) -> Option<String> {
+        let printed = constant::printed_document(text, &self.options).filter(|_| self.depth == 0)?;
+        self.read_code(text);
+        self.out.constant_programs.push("cat".to_owned());
+        Some(printed)
     }
 
     fn record_findings(&mut self, findings: LateFindings) {

@@ -171,6 +171,7 @@ fn agreed_units(
     let opinion = opinion.ok_or("it cannot be parsed twice")?;
     let known = |name: &String| {
         name == "time"
+            || parsed.constant_programs.contains(name)
             || parsed
                 .units
                 .iter()

@@ -45,9 +45,7 @@ fn redirect(redirect: &ast::IoRedirect) -> String {
         }
         ast::IoRedirect::HereDocument(descriptor, document) => {
             let dash = if document.remove_tabs { "-" } else { "" };
-            let lines = document.doc.value.lines().count();
-            let size = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
-            format!("{}<<{dash}{} … {size}", number(descriptor), document.here_end.value)
+            format!("{}<<{dash}{} … {}", number(descriptor), document.here_end.value, lines(&document.doc.value))
         }
         ast::IoRedirect::HereString(descriptor, word) => format!("{}<<< {}", number(descriptor), joined(&word.value)),
         ast::IoRedirect::OutputAndError(word, appends) => {
@@ -56,7 +54,18 @@ fn redirect(redirect: &ast::IoRedirect) -> String {
     }
 }
 
-/// The word without continued lines.
+/// The word without continued lines; of a word of several lines, the first.
 fn joined(raw: &str) -> String {
-    raw.replace("\\\n", "")
+    let word = raw.replace("\\\n", "");
+    match word.split_once('\n') {
+        Some((first, rest)) if !rest.is_empty() => format!("{first} … {}", lines(rest)),
+        _ => word,
+    }
+}
+
+fn lines(text: &str) -> String {
+    match text.lines().count() {
+        1 => "1 line".to_owned(),
+        count => format!("{count} lines"),
+    }
 }

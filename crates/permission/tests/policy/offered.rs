@@ -185,3 +185,27 @@ proptest! {
         prop_assert!(!decide(&after, &longer).is_allow(), "{:?} {:?}", longer, rules);
     }
 }
+
+/// [SC-A04] [SC-E07] A text that the command itself holds is read like any other word.
+#[test]
+fn a_document_that_a_substitution_prints_hides_nothing() {
+    let held = |program: &str, text: &str| format!("{program} \"$(cat <<'EOF'\n{text}\nEOF\n)\"");
+    let denied = |rule_text: &str| {
+        policy(Mode::BypassPermissions, &[rule(RuleBehaviour::Deny, rule_text), rule(RuleBehaviour::Allow, "Bash")])
+    };
+    let evil = denied("Bash(evil:*)");
+    for program in ["sh -c", "eval", "bash -lc", "env sh -c", "xargs sh -c"] {
+        assert_eq!(decide(&evil, &held(program, "evil x")).as_str(), "deny", "{program}");
+    }
+    assert_eq!(decide(&denied("Bash(cat:*)"), &held("git commit -m", "x")).as_str(), "deny");
+    assert!(decide(&denied("Bash(rm:*)"), &held("git commit -m", "never rm -rf /")).is_allow(), "prose is no command");
+    let bypass = policy(Mode::BypassPermissions, &[]);
+    for text in ["/", "/home/u"] {
+        let command = held("rm -rf", text);
+        assert_eq!(decide(&bypass, &command).as_str(), "ask", "{command}");
+    }
+    let plain = policy(Mode::Default, &[]);
+    assert_eq!(decide(&plain, &held("cat", "/etc/shadow")).as_str(), "ask");
+    assert_eq!(decide(&plain, &held("mytool", "x")).as_str(), "ask");
+    assert!(decide(&plain, &held("echo", "several\nlines")).is_allow());
+}

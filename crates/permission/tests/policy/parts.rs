@@ -38,6 +38,7 @@ fn parts_are_shown_as_they_are_written_and_each_once() {
         ("cargo build 2>&1 | tee \"out log.txt\" && echo 'a  b'", &["? cargo build 2>&1", "? tee \"out log.txt\"", "echo 'a  b'"]),
         ("cat <<'EOF' > a.txt && make\nhello\nworld\nEOF", &["? cat <<'EOF' … 2 lines > a.txt", "? make"]),
         ("git commit -F - <<'EOF'\nx\nEOF", &["? git commit -F - <<'EOF' … 1 line"]),
+        ("git add a && git commit -m \"$(cat <<'EOF'\nx\n\ny (z)\nEOF\n)\"", &["? git add a", "? git commit -m \"$(cat <<'EOF' … 5 lines"]),
         ("LANG=C sort -u < in.txt >> out.txt 2> /dev/null; pwd", &["? LANG=C sort -u < in.txt >> out.txt 2> /dev/null", "pwd"]),
         ("make &> log; wc -l <<< \"a b\"", &["? make &> log", "wc -l <<< \"a b\""]),
         ("make; make; make test", &["? make", "? make test"]),
