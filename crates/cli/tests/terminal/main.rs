@@ -16,6 +16,7 @@ mod mcp;
 mod picker;
 mod pictures;
 mod queue;
+mod reading;
 mod session;
 mod tmux;
 mod views;
