@@ -99,8 +99,8 @@ fn with_count(mut head: Vec<StyledLine>, place: &DialogArea<'_>) -> Vec<StyledLi
     let count = format!("1 of {}", place.waiting + 1);
     let columns = place.inner().columns;
     let faint = place.theme.fg(ThemeToken::Inactive);
-    let room = head.first().and_then(|title| columns.checked_sub(title.width() + text::width(&count) + 2));
-    match (head.first_mut(), room) {
+    let room = head.first().and_then(|title| columns.checked_sub(title.width() + text::width(&count)));
+    match (head.first_mut(), room.filter(|room| *room >= 2)) {
         (Some(title), Some(room)) => title.push(format!("{}{count}", " ".repeat(room)), faint),
         _ => head.push(StyledLine::styled(count, faint)),
     }
