@@ -3,6 +3,7 @@
 //! and the questions before a session starts. The crate `engine` drives them.
 
 pub mod call_ids;
+pub mod checkpoints;
 pub mod command;
 pub mod compaction_policy;
 pub mod context;

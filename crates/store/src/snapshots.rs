@@ -13,12 +13,15 @@ mod newer;
 mod prune;
 mod restore;
 mod restore_plan;
+mod rewind;
 
 pub use draft::{PendingSnapshot, SaveExtent, SnapshotDraft};
 pub use manifest::{
     ChangeKind, ManifestEntry, PathState, SkippedPath, SnapshotHeader, SnapshotManifest, SnapshotStage,
 };
 pub use restore::{RestoreProblem, UndoChoice, UndoResult};
+pub(crate) use rewind::add_lines;
+pub use rewind::{ConversationStep, CopyAuthor, FileRewind, FoundCopy, RewindOutcome, RewindSelection, content_hash};
 pub use restore_plan::active;
 
 use crate::error::StoreError;
@@ -55,6 +58,8 @@ pub struct SnapshotCause {
     pub cwd: PathBuf,
     /// The command, or the tool and its file.
     pub description: String,
+    /// The uuid of the prompt whose turn makes the change.
+    pub prompt: Option<String>,
 }
 
 /// The snapshot store below one configuration home.
