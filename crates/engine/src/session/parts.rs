@@ -8,6 +8,7 @@ use crate::session::reminders::ListReminder;
 use crate::tool_facts::tool_facts;
 use crate::view::SessionView;
 use permission::Policy;
+use session_parts::checkpoints::CheckpointScope;
 use session_parts::grants::{BypassAvailability, ModeOwner};
 use session_parts::hooks::SessionHooks;
 use session_parts::host::{HostFlags, HostSender, InitFacts};
@@ -48,6 +49,7 @@ pub(crate) struct SessionIo {
 pub(crate) struct SessionOutput {
     pub host: HostSender,
     pub transcript: TranscriptWriter,
+    pub checkpoints: CheckpointScope,
     pub ledger: Ledger,
     /// The record of this process for other processes; `None` for agents.
     pub live_record: Option<Arc<LiveRecord>>,
