@@ -66,6 +66,7 @@ mod open;
 pub mod query;
 mod repeats;
 mod result;
+mod rewind;
 pub mod screens;
 mod serve;
 mod session;
@@ -97,6 +98,7 @@ pub use session_parts::options::{
 pub use session_parts::provider::NOT_LOGGED_IN;
 pub use session_parts::start_error::{StartError, StartFailure};
 /// Parts that hosts use without a session.
+pub use session_parts::rewind as rewinding;
 pub use session_parts::{export, facts, hooks, options, picture, preflight, prompt_history, sandbox};
 /// The environment of a session, which may be another than that of the process.
 pub use sys::Env;

@@ -33,6 +33,7 @@ pub mod published_rules;
 pub mod questions;
 pub mod reads;
 pub mod resume;
+pub mod rewind;
 pub mod sandbox;
 pub mod settings_watch;
 pub mod side_question;

@@ -4,6 +4,7 @@
 use super::{RulesParts, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules, SessionTooling};
 use crate::agents::AgentSpawner;
 use crate::repeats::RepeatWatch;
+use crate::rewind::PromptMarks;
 use crate::session::changed_files::{ChangeCauses, ChangeWatch};
 use crate::session::checks::TurnChecks;
 use crate::session::reminders::ListReminder;
@@ -152,6 +153,7 @@ impl KnowledgeParts {
             skills,
             mcp,
             plan,
+            marks: PromptMarks::default(),
             pending_notices: Vec::new(),
             loaded_skills: Vec::new(),
             repeats: RepeatWatch::default(),

@@ -2,6 +2,7 @@
 
 use crate::agents::AgentSpawner;
 use crate::repeats::RepeatWatch;
+use crate::rewind::PromptMarks;
 use crate::session::changed_files::{ChangeCauses, ChangeWatch};
 use crate::session::checks::TurnChecks;
 use crate::session::reminders::ListReminder;
@@ -174,6 +175,8 @@ pub(crate) struct SessionKnowledge {
     pub skills: SessionSkills,
     pub mcp: McpToolset,
     pub plan: PlanState,
+    /// What belongs to earlier prompts of this process.
+    pub marks: PromptMarks,
     /// Notices for the next request.
     pub pending_notices: Vec<String>,
     /// Skills that calls of this batch loaded.

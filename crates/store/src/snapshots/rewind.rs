@@ -55,6 +55,8 @@ pub struct FileRewind {
     pub targets: BTreeMap<PathBuf, PathState>,
     /// Those that somebody else changed since: they are kept unless the caller overwrites them.
     pub newer: Vec<PathBuf>,
+    /// Where the content of each file to restore lies.
+    pub contents: BTreeMap<PathBuf, PathBuf>,
     /// Paths that cannot be brought back.
     pub blocked: UndoResult,
 }
@@ -116,6 +118,11 @@ impl Snapshots {
             if foreign.contains(&path) || newer::is_newer(&path, &target, left.get(&path)) {
                 plan.newer.push(path.clone());
             }
+            if let PathState::File { blob, .. } = &target {
+                let stored = Some(self.blobs().path(blob)).filter(|stored| stored.exists());
+                let copy = || chosen.copies.iter().find(|found| found.path == path).and_then(|found| found.copy.clone());
+                plan.contents.extend(stored.or_else(copy).map(|content| (path.clone(), content)));
+            }
             plan.targets.insert(path, target);
         }
         Ok(plan)
@@ -133,7 +140,7 @@ impl Snapshots {
         let lock = self.folder().join("undo.lock");
         let locked = sys::fs::with_lock(&lock, LOCK_TIMEOUT, || {
             let finished = self.recover()?;
-            let FileRewind { changes, mut targets, newer, blocked } = self.plan_rewind(chosen)?;
+            let FileRewind { changes, mut targets, newer, blocked, .. } = self.plan_rewind(chosen)?;
             let kept: Vec<PathBuf> = newer.into_iter().filter(|path| !overwrites(path)).collect();
             targets.retain(|path, _| !kept.contains(path));
             let mut undone = UndoResult { finished, ..blocked };
