@@ -242,11 +242,16 @@ fn show(
     let of = |change| report.files.iter().filter(move |file| file.change == change).map(|file| file.path.clone());
     list_paths(&mut text, "restored", &of(FileReturn::Restored).collect::<Vec<_>>());
     list_paths(&mut text, "removed", &of(FileReturn::Removed).collect::<Vec<_>>());
-    let kept = if asked.dry_run { "would be kept, changed by somebody else (--force replaces it)" } else { "kept, changed by somebody else" };
+    let kept = if asked.dry_run {
+        "would be kept, changed by somebody else (--force replaces it)"
+    } else {
+        "kept, changed by somebody else"
+    };
     list_paths(&mut text, kept, &report.kept);
     list_paths(&mut text, "left alone, outside of this session's folders", &report.outside);
     for problem in &report.problems {
-        writeln!(text, "  not restored: {}: {}", escape_invisible(&problem.path.display().to_string()), problem.why).ok();
+        writeln!(text, "  not restored: {}: {}", escape_invisible(&problem.path.display().to_string()), problem.why)
+            .ok();
     }
     for effect in &report.not_covered {
         writeln!(text, "  not covered: `{}`: {}", escape_invisible(&effect.what), effect.why).ok();

@@ -122,7 +122,9 @@ impl LiveSession {
                 let text = "A rewind that had been interrupted was finished.";
                 self.io.output.host.notice(text.to_owned()).await;
             }
-            Ok(Err(error)) => self.io.output.host.notice(format!("Warning: an interrupted rewind is not finished: {error}")).await,
+            Ok(Err(error)) => {
+                self.io.output.host.notice(format!("Warning: an interrupted rewind is not finished: {error}")).await
+            }
             Err(error) => tracing::error!(%error, "finishing a rewind failed"),
         }
     }
@@ -188,7 +190,9 @@ impl SessionIo {
     pub(crate) fn mark_prompt(&mut self, prompt: &str) {
         let marks = &mut self.knowledge.marks.0;
         let watch = &self.rules.watch;
-        let same = marks.last().filter(|last| *last.rules == *watch.granted_rules && *last.directories == *watch.granted_directories);
+        let same = marks
+            .last()
+            .filter(|last| *last.rules == *watch.granted_rules && *last.directories == *watch.granted_directories);
         let (rules, directories) = match same {
             Some(last) => (Arc::clone(&last.rules), Arc::clone(&last.directories)),
             None => (watch.granted_rules.as_slice().into(), watch.granted_directories.as_slice().into()),

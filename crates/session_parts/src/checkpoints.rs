@@ -135,7 +135,11 @@ impl CheckpointScope {
             timestamp: sys::clock::now_iso(),
         };
         state.prompt = Some(uuid.to_owned());
-        state.append(MetaEntry::FileHistorySnapshot { message_id: uuid.to_owned(), snapshot, is_snapshot_update: false })?;
+        state.append(MetaEntry::FileHistorySnapshot {
+            message_id: uuid.to_owned(),
+            snapshot,
+            is_snapshot_update: false,
+        })?;
         let due = state.taken.is_multiple_of(PRUNED_EVERY) && !state.files.is_empty();
         let transcript = || state.transcript.path().to_path_buf();
         Ok(due.then(|| CopyPruning { copies: state.copies.clone(), transcript: transcript() }))

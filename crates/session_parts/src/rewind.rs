@@ -108,7 +108,8 @@ pub fn apply(
     part: RewindPart,
     overwrite: &OverwriteChoice,
 ) -> Result<RewindReport, RewindError> {
-    let mut report = if part.has_code() { preview(request, log, point, DiffDetail::Counts)? } else { RewindReport::default() };
+    let mut report =
+        if part.has_code() { preview(request, log, point, DiffDetail::Counts)? } else { RewindReport::default() };
     let done = request.apply(log, point, part, overwrite)?;
     let changed = |path: &Path| done.undone.restored.iter().chain(&done.undone.removed).any(|done| done == path);
     report.files.retain(|file| changed(&file.path));
@@ -190,7 +191,8 @@ fn file(path: &Path, target: &PathState, plan: &RewindPlan, detail: DiffDetail) 
         (Some(now), Some(then)) => patch::structured(&now, &then),
         _ => Vec::new(),
     };
-    let count = |mark: char| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.starts_with(mark)).count() as u64;
+    let count =
+        |mark: char| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.starts_with(mark)).count() as u64;
     let (insertions, deletions) = (count('+'), count('-'));
     let hunks = if detail == DiffDetail::Hunks { hunks } else { Vec::new() };
     RewoundFile { path: path.to_path_buf(), change, insertions, deletions, hunks }

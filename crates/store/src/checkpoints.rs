@@ -8,8 +8,6 @@ mod copies;
 mod log;
 mod rewind;
 
-pub use copies::{
-    CopyFolder, CopySource, FoundVersion, MAX_COPY_BYTES, TrackedFile, latest_files, key_of, path_of,
-};
+pub use copies::{CopyFolder, CopySource, FoundVersion, MAX_COPY_BYTES, TrackedFile, key_of, latest_files, path_of};
 pub use log::{BranchEnd, CheckpointLog, PromptPoint};
 pub use rewind::{OverwriteChoice, RewindError, RewindPart, RewindPlan, RewindRequest, RewindTarget, UncoveredEffect};

@@ -20,9 +20,9 @@ pub use manifest::{
     ChangeKind, ManifestEntry, PathState, SkippedPath, SnapshotHeader, SnapshotManifest, SnapshotStage,
 };
 pub use restore::{RestoreProblem, UndoChoice, UndoResult};
+pub use restore_plan::active;
 pub(crate) use rewind::add_lines;
 pub use rewind::{ConversationStep, CopyAuthor, FileRewind, FoundCopy, RewindOutcome, RewindSelection, content_hash};
-pub use restore_plan::active;
 
 use crate::error::StoreError;
 use blobs::BlobStore;

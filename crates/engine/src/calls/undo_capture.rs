@@ -92,8 +92,12 @@ pub(super) async fn capture(
                 io.output.host.notice(text).await;
             }
             let goes_on = accesses.iter().any(|access| matches!(access, Access::Run(text) if has_background(text)));
-            (kept.is_some() || note.is_some())
-                .then(|| UndoGuard { snapshot: kept, note, may_outlive: goes_on, warning })
+            (kept.is_some() || note.is_some()).then(|| UndoGuard {
+                snapshot: kept,
+                note,
+                may_outlive: goes_on,
+                warning,
+            })
         }
         // The user has already been warned that this session saves nothing.
         Err(error) if io.output.transcript.unsaved().is_some() => {

@@ -89,7 +89,9 @@ impl CopyFolder {
     }
 
     fn is_same(&self, tracked: &TrackedFile, seen: FileFacts, file: &File) -> bool {
-        let Some(copy) = tracked.backup.backup_file_name.as_deref().and_then(|name| self.path(name)) else { return false };
+        let Some(copy) = tracked.backup.backup_file_name.as_deref().and_then(|name| self.path(name)) else {
+            return false;
+        };
         let same = || -> io::Result<bool> {
             let mut copy = File::open(copy)?;
             if copy.metadata()?.len() != seen.size {
@@ -159,19 +161,22 @@ impl CopyFolder {
         let kept: HashSet<String> =
             log.files.iter().rev().take(KEPT_CHECKPOINTS).flat_map(|at| at.files.values().filter_map(named)).collect();
         // A copy of the turn under way may not be named yet.
-        let newest: HashMap<String, u32> = log.files.iter().flat_map(|at| at.files.values()).filter_map(version_of).fold(
-            HashMap::new(),
-            |mut newest, (stem, version)| {
-                let known = newest.entry(stem).or_default();
-                *known = version.max(*known);
-                newest
-            },
-        );
+        let newest: HashMap<String, u32> =
+            log.files.iter().flat_map(|at| at.files.values()).filter_map(version_of).fold(
+                HashMap::new(),
+                |mut newest, (stem, version)| {
+                    let known = newest.entry(stem).or_default();
+                    *known = version.max(*known);
+                    newest
+                },
+            );
         let mut removed = 0;
         for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some((stem, version)) = name.split_once("@v") else { continue };
-            let is_old = version.parse().is_ok_and(|version: u32| version > 1 && newest.get(stem).is_some_and(|new| version <= *new));
+            let is_old = version
+                .parse()
+                .is_ok_and(|version: u32| version > 1 && newest.get(stem).is_some_and(|new| version <= *new));
             if is_old && !kept.contains(&name) && std::fs::remove_file(entry.path()).is_ok() {
                 removed += 1;
             }

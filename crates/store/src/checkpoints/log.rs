@@ -270,7 +270,8 @@ impl LogReader {
         if head.is_meta.0 || head.is_compact_summary.0 {
             return None;
         }
-        let content = head.message.and_then(|raw| serde_json::from_str::<LineMessageHead<'_>>(raw.get()).ok())?.content?;
+        let content =
+            head.message.and_then(|raw| serde_json::from_str::<LineMessageHead<'_>>(raw.get()).ok())?.content?;
         let text = if content.get().starts_with('"') {
             serde_json::from_str::<String>(content.get()).ok()?
         } else {
@@ -282,13 +283,17 @@ impl LogReader {
             texts.join("\n")
         };
         let is_named = self.log.files.iter().rev().take(2).any(|at| at.prompt == uuid);
-        let is_ours = ["<local-command-", "<command-", "<bash-", "[Request interrupted"].iter().any(|mark| text.starts_with(mark));
+        let is_ours = ["<local-command-", "<command-", "<bash-", "[Request interrupted"]
+            .iter()
+            .any(|mark| text.starts_with(mark));
         let is_prompt = is_named || head.permission_mode.as_str().is_some() || !is_ours;
         is_prompt.then(|| text.chars().take(SHOWN_CHARS).collect())
     }
 
     fn snapshot(&mut self, line: &[u8]) {
-        let Ok(SnapshotLine { snapshot, is_snapshot_update, message_id }) = serde_json::from_slice(line) else { return };
+        let Ok(SnapshotLine { snapshot, is_snapshot_update, message_id }) = serde_json::from_slice(line) else {
+            return;
+        };
         let prompt = if snapshot.message_id.is_empty() { message_id } else { snapshot.message_id };
         let files = snapshot.tracked_file_backups;
         match self.log.files.iter_mut().rev().find(|at| at.prompt == prompt) {

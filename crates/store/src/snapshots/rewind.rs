@@ -120,7 +120,8 @@ impl Snapshots {
             }
             if let PathState::File { blob, .. } = &target {
                 let stored = Some(self.blobs().path(blob)).filter(|stored| stored.exists());
-                let copy = || chosen.copies.iter().find(|found| found.path == path).and_then(|found| found.copy.clone());
+                let copy =
+                    || chosen.copies.iter().find(|found| found.path == path).and_then(|found| found.copy.clone());
                 plan.contents.extend(stored.or_else(copy).map(|content| (path.clone(), content)));
             }
             plan.targets.insert(path, target);
@@ -160,9 +161,9 @@ impl Snapshots {
             if self.blobs().path(blob).exists() {
                 continue;
             }
-            let stored = crate::layout::create_private(self.blobs().root())
-                .and_then(|()| File::open(copy))
-                .and_then(|mut file| self.blobs().put(&mut file, far).map_err(|_| io::Error::other("it could not be copied")));
+            let stored = crate::layout::create_private(self.blobs().root()).and_then(|()| File::open(copy)).and_then(
+                |mut file| self.blobs().put(&mut file, far).map_err(|_| io::Error::other("it could not be copied")),
+            );
             stored.map_err(|e| StoreError::read(copy, e))?;
         }
         Ok(())

@@ -24,17 +24,14 @@ pub(super) struct CheckpointNote {
 
 impl CheckpointNote {
     /// `None` while checkpoints are off, and for a call that changes nothing.
-    pub(super) fn begin(
-        used: &ToolUse,
-        accesses: &[Access],
-        losses: &PossibleLosses,
-        io: &SessionIo,
-    ) -> Option<Self> {
+    pub(super) fn begin(used: &ToolUse, accesses: &[Access], losses: &PossibleLosses, io: &SessionIo) -> Option<Self> {
         let message_id = io.output.checkpoints.prompt()?;
         let (file, not_covered) = match accesses.first()? {
             Access::WritePath(path) => (Some(path.clone()), Vec::new()),
             Access::Run(command) => (None, unseen_programs(command, losses)),
-            Access::ReadPath(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => return None,
+            Access::ReadPath(_) | Access::Reach { .. } | Access::Use | Access::Harmless | Access::Interact => {
+                return None;
+            }
         };
         if file.is_none() && losses.is_empty() && not_covered.is_empty() {
             return None;
@@ -93,7 +90,9 @@ impl CheckpointNote {
                 self.change.not_saved = header.cut.clone().or(skipped);
             }
         }
-        if let Some((added, removed)) = outcome.structured.as_ref().filter(|_| is_edit).and_then(|raw| changed_lines(raw)) {
+        if let Some((added, removed)) =
+            outcome.structured.as_ref().filter(|_| is_edit).and_then(|raw| changed_lines(raw))
+        {
             (self.change.added, self.change.removed) = (added, removed);
         }
         if let Some(file) = self.file.take().filter(|_| header.is_none()) {
