@@ -11,3 +11,7 @@ mod rewind;
 pub use copies::{CopyFolder, CopySource, FoundVersion, MAX_COPY_BYTES, TrackedFile, key_of, latest_files, path_of};
 pub use log::{BranchEnd, CheckpointLog, PromptPoint};
 pub use rewind::{OverwriteChoice, RewindError, RewindPart, RewindPlan, RewindRequest, RewindTarget, UncoveredEffect};
+
+#[cfg(test)]
+#[path = "checkpoints/checkpoints_tests.rs"]
+mod tests;

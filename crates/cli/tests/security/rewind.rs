@@ -156,7 +156,7 @@ fn effects_of_commands_are_taken_back() {
         &[
             bash("rm -rf plain"),
             bash("mv from.txt over.txt"),
-            bash("cd repo && git reset --hard -q"),
+            bash("git -C repo reset --hard -q"),
             bash("sed -i s/sed/SED/ repo/sed.txt"),
             bash("mkdir -p made/dir && touch made/dir/empty"),
             bash("echo text > made.txt"),

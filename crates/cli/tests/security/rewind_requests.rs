@@ -137,9 +137,7 @@ fn a_running_conversation_goes_back() {
     sandbox.write("early.txt", "early\n");
     sandbox.write("late.txt", "late\n");
     let read = |name: &str| ScriptedReply::tool("Read", json!({"file_path": name}));
-    let edit = |name: &str, old: &str| {
-        ScriptedReply::tool("Edit", json!({"file_path": name, "old_string": old, "new_string": "changed"}))
-    };
+    let write = |name: &str| ScriptedReply::tool("Write", json!({"file_path": name, "content": "changed"}));
     let todos = |text: &str| {
         ScriptedReply::tool("TodoWrite", json!({"todos": [{"content": text, "status": "pending", "activeForm": text}]}))
     };
@@ -151,8 +149,8 @@ fn a_running_conversation_goes_back() {
         todos("late task"),
         ScriptedReply::text("x"),
         // After going back:
-        edit("early.txt", "early"),
-        edit("late.txt", "late"),
+        write("early.txt"),
+        write("late.txt"),
         ScriptedReply::text("x"),
         ScriptedReply::text("taken up"),
     ];
@@ -180,7 +178,7 @@ fn a_running_conversation_goes_back() {
     let requests = server.requests();
     let sent = requests[6].all_text();
     assert!(sent.contains("first words") && !sent.contains("second words") && sent.contains("another way"), "{sent}");
-    assert_eq!(sandbox.read("early.txt"), "changed\n", "what was read before still counts");
+    assert_eq!(sandbox.read("early.txt"), "changed", "what was read before still counts");
     assert_eq!(sandbox.read("late.txt"), "late\n", "what was read on the other branch does not");
     let list = ask(&mut running, &json!({"subtype": "x_rewind_list"}))["response"].clone();
     let leaf = list["branches"][0]["leafUuid"].as_str().unwrap().to_owned();

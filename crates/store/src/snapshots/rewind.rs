@@ -10,7 +10,7 @@ use super::restore::{HARD_LINK, LOCK_TIMEOUT, PRESENT_LIMITS, RestoreRun, UndoRe
 use super::{SnapshotCause, Snapshots, newer, restore_plan};
 use crate::error::StoreError;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -93,18 +93,21 @@ impl Snapshots {
         let changes: Vec<SnapshotHeader> = self.list().into_iter().filter(of_session).collect();
         let manifests: Vec<SnapshotManifest> = changes.iter().map(|h| self.load(&h.id)).collect::<Result<_, _>>()?;
         let left = newer::states_after(&manifests);
+        let restored = first_saved_by_restores(&manifests);
         let mut targets = restore_plan::merge(manifests);
-        let mut foreign = std::collections::BTreeSet::new();
+        let mut foreign = BTreeSet::new();
         for FoundCopy { path, copy, author } in &chosen.copies {
-            if targets.contains_key(path) {
+            if targets.contains_key(path) && !restored.contains(path) {
                 continue;
             }
-            if let Some(target) = copied_state(path, copy.as_deref())? {
-                if author.left.is_some() && content_hash(path) != author.left {
-                    foreign.insert(path.clone());
-                }
-                targets.insert(path.clone(), target);
+            let Some(target) = copied_state(path, copy.as_deref())? else {
+                targets.remove(path);
+                continue;
+            };
+            if !restored.contains(path) && author.left.is_some() && content_hash(path) != author.left {
+                foreign.insert(path.clone());
             }
+            targets.insert(path.clone(), target);
         }
         let mut plan = FileRewind { changes, ..FileRewind::default() };
         for (path, target) in targets {
@@ -256,6 +259,21 @@ pub(crate) fn add_lines(step: &ConversationStep) -> Result<(), StoreError> {
         sys::fs::AppendFile::open(&step.transcript)?.append(text.as_bytes())
     };
     add().map_err(|e| StoreError::write(&step.transcript, e))
+}
+
+/// Paths that restores changed and no change of the session before them: their first state is that before a restore, not
+/// that at the prompt. `manifests` come oldest first.
+fn first_saved_by_restores(manifests: &[SnapshotManifest]) -> BTreeSet<PathBuf> {
+    let (mut restored, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    for manifest in manifests {
+        let is_restore = matches!(manifest.header.kind, ChangeKind::Undo | ChangeKind::Rewind);
+        for path in manifest.entries.iter().map(|entry| &entry.path) {
+            if seen.insert(path) && is_restore {
+                restored.insert(path.clone());
+            }
+        }
+    }
+    restored
 }
 
 /// The hash of a file's content; `None` when there is no file.
