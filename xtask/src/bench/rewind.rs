@@ -72,22 +72,37 @@ fn conversation(path: &Path) -> Result<()> {
     for prompt in 0..PROMPTS {
         let lines = [
             ("user", json!(format!("Prompt {prompt}: {}", &filler[..200]))),
-            ("assistant", json!([{"type": "tool_use", "id": format!("t{prompt}"), "name": "Edit", "input": {"file_path": "/x", "old_string": &filler[..400], "new_string": &filler[..500]}}])),
+            (
+                "assistant",
+                json!([{"type": "tool_use", "id": format!("t{prompt}"), "name": "Edit", "input": {"file_path": "/x", "old_string": &filler[..400], "new_string": &filler[..500]}}]),
+            ),
             ("user", json!([{"type": "tool_result", "tool_use_id": format!("t{prompt}"), "content": filler}])),
             ("assistant", json!([{"type": "text", "text": &filler[..600]}])),
         ];
         let first = corpus::uuid(number);
         let backup = json!({"backupFileName": format!("0123456789abcdef@v{prompt}"), "version": prompt, "backupTime": "2026-01-01T00:00:00.000Z"});
-        writeln!(out, "{}", json!({"type": "file-history-snapshot", "messageId": first, "snapshot": {"messageId": first,
-            "trackedFileBackups": {"src/main.rs": backup}, "timestamp": "2026-01-01T00:00:00.000Z"}, "isSnapshotUpdate": false}))?;
+        writeln!(
+            out,
+            "{}",
+            json!({"type": "file-history-snapshot", "messageId": first, "snapshot": {"messageId": first,
+            "trackedFileBackups": {"src/main.rs": backup}, "timestamp": "2026-01-01T00:00:00.000Z"}, "isSnapshotUpdate": false})
+        )?;
         for (role, content) in lines {
             let uuid = corpus::uuid(number);
-            writeln!(out, "{}", json!({"parentUuid": parent, "isSidechain": false, "type": role, "message": {"role": role, "content": content},
-                "uuid": uuid, "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/bench", "sessionId": corpus::uuid(1)}))?;
+            writeln!(
+                out,
+                "{}",
+                json!({"parentUuid": parent, "isSidechain": false, "type": role, "message": {"role": role, "content": content},
+                "uuid": uuid, "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/bench", "sessionId": corpus::uuid(1)})
+            )?;
             (parent, number) = (uuid.into(), number + 1);
         }
-        writeln!(out, "{}", json!({"type": "x-checkpoint-change", "messageId": first, "snapshot": "mwiiq5ab8kq", "kind": "edit",
-            "what": "Edit src/main.rs", "path": "/bench/src/main.rs", "paths": 1, "added": 3, "removed": 1, "timestamp": "2026-01-01T00:00:00.000Z"}))?;
+        writeln!(
+            out,
+            "{}",
+            json!({"type": "x-checkpoint-change", "messageId": first, "snapshot": "mwiiq5ab8kq", "kind": "edit",
+            "what": "Edit src/main.rs", "path": "/bench/src/main.rs", "paths": 1, "added": 3, "removed": 1, "timestamp": "2026-01-01T00:00:00.000Z"})
+        )?;
     }
     out.flush()?;
     Ok(())

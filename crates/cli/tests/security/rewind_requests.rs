@@ -40,6 +40,7 @@ fn sys_id() -> String {
     format!("r{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
+const STRICT_MODEL: &str = "claude-sonnet-4-5";
 const ONE: &str = "11111111-1111-4111-8111-111111111111";
 const TWO: &str = "22222222-2222-4222-8222-222222222222";
 const THREE: &str = "33333333-3333-4333-8333-333333333333";
@@ -48,6 +49,8 @@ fn started(sandbox: &mut Sandbox, replies: Vec<ScriptedReply>) -> (ModelServer, 
     let server = ModelServer::script(replies);
     sandbox.set("ANTHROPIC_BASE_URL", server.url());
     sandbox.set("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "true");
+    // A model that has to read before it overwrites.
+    sandbox.set("ANTHROPIC_MODEL", STRICT_MODEL);
     let running = sandbox.gimlet(&ARGS).stdin_open().spawn();
     (server, running)
 }

@@ -95,9 +95,12 @@ fn branches_are_told_apart() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("s.jsonl");
     let mut lines = vec![
-        node("user", "u1", "", "one"), node("assistant", "a1", "u1", "x"),
-        node("user", "u2", "a1", "two"), node("assistant", "a2", "u2", "x"),
-        node("user", "u3", "a2", "three"), node("assistant", "a3", "u3", "x"),
+        node("user", "u1", "", "one"),
+        node("assistant", "a1", "u1", "x"),
+        node("user", "u2", "a1", "two"),
+        node("assistant", "a2", "u2", "x"),
+        node("user", "u3", "a2", "three"),
+        node("assistant", "a3", "u3", "x"),
         r#"{"type":"x-rewound","messageId":"u2","leafUuid":"a1","uuid":"w","timestamp":"t","sessionId":"s"}"#.into(),
     ];
     let read = |lines: &[String]| {
@@ -112,7 +115,9 @@ fn branches_are_told_apart() {
     assert_eq!(read(&lines), (vec!["one".into()], gone.clone(), Some("a1".into())));
     lines.extend([node("user", "u4", "a1", "four"), node("assistant", "a4", "u4", "x")]);
     assert_eq!(read(&lines), (vec!["one".into(), "four".into()], gone.clone(), Some("a4".into())));
-    lines.push(r#"{"type":"x-rewound","messageId":"u1","leafUuid":null,"uuid":"v","timestamp":"t","sessionId":"s"}"#.into());
+    lines.push(
+        r#"{"type":"x-rewound","messageId":"u1","leafUuid":null,"uuid":"v","timestamp":"t","sessionId":"s"}"#.into(),
+    );
     let all = vec![("a3".into(), 3, "one".into()), ("a4".into(), 2, "one".into())];
     assert_eq!(read(&lines), (vec![], all, None));
 }
