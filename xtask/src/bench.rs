@@ -16,6 +16,7 @@ mod permission;
 mod place;
 mod reply;
 mod resume;
+mod rewind;
 mod search;
 mod server;
 mod sessions;
@@ -38,7 +39,7 @@ use table::{Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, facts, turns, hooks, mcp, stream, output, resume, crowd, agents, search, sessions, permission, control, terminal.";
+start, extensions, facts, turns, hooks, mcp, stream, output, resume, rewind, crowd, agents, search, sessions, permission, control, terminal.";
 
 struct Options {
     quick: bool,
@@ -57,7 +58,7 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 16] = [
+const GROUPS: [Group; 17] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
     ("facts", facts::rows),
@@ -67,6 +68,7 @@ const GROUPS: [Group; 16] = [
     ("stream", turns::stream),
     ("output", turns::output),
     ("resume", resume::rows),
+    ("rewind", rewind::rows),
     ("crowd", crowd::rows),
     ("agents", agents::rows),
     ("search", search::rows),

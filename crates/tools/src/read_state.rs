@@ -174,6 +174,18 @@ impl ReadState {
         known.remembered = known.files.values().filter_map(|record| record.content.as_ref()).map(|c| c.len()).sum();
     }
 
+    /// The number of views so far.
+    pub fn moment(&self) -> u64 {
+        self.lock().sequence
+    }
+
+    /// Forgets files that were seen after `moment`: the conversation no longer contains it.
+    pub fn forget_since(&self, moment: u64) {
+        let mut known = self.lock();
+        known.files.retain(|_, record| record.moment <= moment);
+        known.remembered = known.files.values().filter_map(|record| record.content.as_ref()).map(|c| c.len()).sum();
+    }
+
     /// Moves all records of `before` here.
     pub(crate) fn take_over(&self, before: &Self) {
         let known = std::mem::take(&mut *before.lock());
