@@ -92,6 +92,9 @@ impl Http {
 
     /// The proxy for requests to `url`, without its credentials; `None` when the connection is direct.
     pub fn proxy_of(&self, url: &str) -> Option<String> {
+        if self.clients.is_direct() {
+            return None;
+        }
         self.clients.proxy_of(&parse(url).ok()?)
     }
 
