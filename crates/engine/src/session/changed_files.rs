@@ -81,7 +81,8 @@ impl ChangeWatch {
     }
 
     fn is_same(&mut self, file: &RecentFile) -> bool {
-        let watched = self.files.entry(file.path.clone()).or_default();
+        let mut unknown = WatchedFile::default();
+        let watched = self.files.get_mut(&file.path).unwrap_or(&mut unknown);
         let known = match std::fs::metadata(&file.path) {
             Ok(meta) => watched.known_content(file, &meta),
             Err(error) => (error.kind() == std::io::ErrorKind::NotFound).then_some(GONE),

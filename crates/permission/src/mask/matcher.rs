@@ -102,6 +102,38 @@ fn format_starts() -> Vec<PrefixFinder> {
 
 static FORMATS_BY_FIRST: LazyLock<FirstByteIndex> =
     LazyLock::new(|| FirstByteIndex::new(FORMATS.iter().map(|format| format.start.as_bytes())));
+/// The first two bytes of the beginnings of formats, as a bit for each pair.
+struct BytePairs([u64; 1024]);
+
+static FORMAT_PAIRS: LazyLock<BytePairs> = LazyLock::new(|| {
+    let mut pairs = BytePairs([0; 1024]);
+    for format in FORMATS {
+        match *format.start.as_bytes() {
+            [] => {}
+            [first] => (0..=u8::MAX).for_each(|second| pairs.add(first, second)),
+            [first, second, ..] => pairs.add(first, second),
+        }
+    }
+    pairs
+});
+
+impl BytePairs {
+    fn place(first: u8, second: u8) -> (usize, u64) {
+        let pair = usize::from(u16::from_be_bytes([first, second]));
+        (pair / 64, 1 << (pair % 64))
+    }
+
+    fn add(&mut self, first: u8, second: u8) {
+        let (word, bit) = Self::place(first, second);
+        self.0[word] |= bit;
+    }
+
+    fn has(&self, first: u8, second: u8) -> bool {
+        let (word, bit) = Self::place(first, second);
+        self.0[word] & bit != 0
+    }
+}
+
 static LONGEST_FORMAT_START: LazyLock<usize> =
     LazyLock::new(|| FORMATS.iter().map(|format| format.start.len()).max().unwrap_or(0));
 
@@ -310,10 +342,15 @@ impl PrefixFinder {
         match self {
             Self::Packed(searcher) => searcher.find(bytes).map(|found| found.start()),
             Self::Automaton(automaton) => automaton.find(bytes).map(|found| found.start()),
-            Self::EachFormat => (0..bytes.len()).find(|at| {
-                let begins = |index: usize| bytes[*at..].starts_with(FORMATS[index].start.as_bytes());
-                FORMATS_BY_FIRST.of(bytes[*at]).any(begins)
-            }),
+            Self::EachFormat => {
+                let begins = |at: &usize| {
+                    let rest = &bytes[*at..];
+                    FORMATS_BY_FIRST.of(rest[0]).any(|index| rest.starts_with(FORMATS[index].start.as_bytes()))
+                };
+                let pairs = &*FORMAT_PAIRS;
+                let is_pair = |at: &usize| bytes.get(at + 1).is_none_or(|second| pairs.has(bytes[*at], *second));
+                (0..bytes.len()).find(|at| is_pair(at) && begins(at))
+            }
         }
     }
 }
