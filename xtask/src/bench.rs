@@ -113,14 +113,14 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
 
 fn summary(rows: &[Row]) -> String {
     let over = rows.iter().filter(|row| row.is_over()).count();
-    let mut text = format!("{over} of {} over budget", rows.len());
     let busy = rows.iter().filter(|row| row.is_over() && row.is_of_busy_machine()).count();
-    if busy > 0 {
-        text.push_str(&format!(
-            "; {busy} of these were measured while the load average was over {MOST_LOAD} and say little about the product"
-        ));
-    }
-    text
+    let doubt = match busy {
+        0 => String::new(),
+        busy => {
+            format!("; {busy} of these times were measured while the load average was over {MOST_LOAD}: measure again")
+        }
+    };
+    format!("{over} of {} over budget{doubt}", rows.len())
 }
 
 /// The load average of the last minute; 0 where it is not known.

@@ -52,22 +52,21 @@ impl WriterThread {
     /// The file, opened anew when it was deleted, and how it is now.
     fn disk(&mut self) -> io::Result<(&mut dyn AppendDisk, DiskState)> {
         let state = self.disk.as_ref().map(|disk| disk.state()).transpose()?.filter(|state| !state.deleted);
-        let state = match state {
-            Some(state) => state,
-            None => {
-                self.disk = None;
-                let disk = (self.open)(&self.path)?;
-                let state = disk.state()?;
-                self.known = state.len.saturating_sub(TAIL);
-                self.own = 0;
-                self.disk = Some(disk);
-                state
-            }
-        };
+        let state = if let Some(state) = state { state } else { self.open_disk()? };
         match &mut self.disk {
             Some(disk) => Ok((disk.as_mut(), state)),
             None => Err(io::ErrorKind::NotFound.into()),
         }
+    }
+
+    fn open_disk(&mut self) -> io::Result<DiskState> {
+        self.disk = None;
+        let disk = (self.open)(&self.path)?;
+        let state = disk.state()?;
+        self.known = state.len.saturating_sub(TAIL);
+        self.own = 0;
+        self.disk = Some(disk);
+        Ok(state)
     }
 
     fn write_batch(&mut self) -> io::Result<()> {
