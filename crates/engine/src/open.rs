@@ -346,6 +346,10 @@ impl SessionAssembly {
         self.record_first_sight();
         let watch = self.settings_watch();
         let policy = Arc::new(watch.policy(self.mode));
+        let facts = self.project_facts(&policy);
+        if let Some(facts) = facts.as_ref().filter(|_| self.conversation.loaded.is_none()) {
+            facts.begin();
+        }
         let (chosen, chosen_mode) = tokio::sync::watch::channel(None);
         let modes = ModeChoice { chosen, bypass: self.bypass() };
         let structured = self.structured()?;
@@ -369,7 +373,6 @@ impl SessionAssembly {
         let state = Arc::new(self.tool_state(env_files.as_ref()));
         servers.owner.mask_with(Arc::clone(&state.masking));
         let ledger = self.ledger();
-        let facts = self.project_facts(&policy);
         let template = agent::template(
             &self,
             &registry,
