@@ -25,6 +25,8 @@ pub struct HostFlags {
     pub has_screen: bool,
     /// It wants to know about cache misses.
     pub cache_events: bool,
+    /// Checkpoints are kept unless settings say otherwise.
+    pub keeps_checkpoints: bool,
     /// The run ends with the result of this turn: background tasks are stopped.
     pub ends_after_turn: bool,
     pub session_state: Option<StateFrames>,

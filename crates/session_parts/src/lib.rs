@@ -5,6 +5,7 @@
 pub mod budgets;
 pub mod cache_watch;
 pub mod call_ids;
+pub mod checkpoints;
 pub mod command;
 pub mod compaction_policy;
 pub mod context;
@@ -35,6 +36,7 @@ pub mod published_rules;
 pub mod questions;
 pub mod reads;
 pub mod resume;
+pub mod rewind;
 pub mod sandbox;
 pub mod settings_watch;
 pub mod side_question;

@@ -5,6 +5,7 @@
 pub mod agents;
 mod backward;
 pub mod budget;
+pub mod checkpoints;
 pub mod error;
 pub mod find;
 pub mod fork;

@@ -173,52 +173,53 @@ struct CountedResponses {
     kept: Vec<(RecordedResponse, bool)>,
     /// By the ids of the message and of the request.
     own: HashMap<(String, Option<String>), usize>,
-    messages: HashSet<String>,
+    /// Message and time of the responses of conversations.
+    times: HashSet<(String, u64)>,
     /// Lines of agents: one that began as a fork holds copies of its session's responses.
     side: Vec<(Arc<UsageFile>, LineUsage)>,
 }
 
 impl CountedResponses {
     fn take(&mut self, file: &Arc<UsageFile>, line: LineUsage) {
-        match &line.message_id {
-            None => self.kept.push((line.response(file), false)),
-            Some(_) if line.is_sidechain => self.side.push((Arc::clone(file), line)),
-            Some(id) => {
-                self.messages.insert(id.clone());
-                let key = (id.clone(), line.request_id.clone());
-                Self::keep(&mut self.kept, &mut self.own, key, file, line);
-            }
+        let Some(id) = line.message_id.clone() else { return self.kept.push((line.response(file), false)) };
+        if line.is_sidechain {
+            return self.side.push((Arc::clone(file), line));
         }
+        self.times.insert((id.clone(), line.at_ms));
+        let next = self.kept.len();
+        let at = *self.own.entry((id, line.request_id.clone())).or_insert(next);
+        self.keep(at, file, line);
     }
 
-    fn keep(
-        kept: &mut Vec<(RecordedResponse, bool)>,
-        known: &mut HashMap<(String, Option<String>), usize>,
-        key: (String, Option<String>),
-        file: &Arc<UsageFile>,
-        line: LineUsage,
-    ) {
+    /// Puts the record at `at`, unless a better one stands there.
+    fn keep(&mut self, at: usize, file: &Arc<UsageFile>, line: LineUsage) {
         let is_copy = line.is_copy;
-        match known.get(&key) {
-            Some(at) => {
-                let (before, was_copy) = &kept[*at];
-                // At the same size the session that made the request counts, not its fork.
-                if (line.tokens.total(), !is_copy) > (before.tokens.total(), !was_copy) {
-                    kept[*at] = (line.response(file), is_copy);
-                }
+        let total = line.tokens.total();
+        match self.kept.get(at) {
+            None => self.kept.push((line.response(file), is_copy)),
+            // At the same size the session that made the request counts, not its fork.
+            Some((before, was_copy)) if (total, !is_copy) > (before.tokens.total(), !*was_copy) => {
+                self.kept[at] = (line.response(file), is_copy);
             }
-            None => {
-                known.insert(key, kept.len());
-                kept.push((line.response(file), is_copy));
-            }
+            Some(_) => {}
         }
     }
 
+    /// A line of an agent is a copy when its response or its time is known.
     fn finish(mut self) -> Vec<RecordedResponse> {
-        let mut known = HashMap::new();
-        for (file, line) in self.side {
-            let Some(id) = line.message_id.clone().filter(|id| !self.messages.contains(id)) else { continue };
-            Self::keep(&mut self.kept, &mut known, (id, None), &file, line);
+        let mut requests: HashMap<(String, Option<String>), usize> = HashMap::new();
+        let mut times: HashMap<(String, u64), usize> = HashMap::new();
+        for (file, line) in std::mem::take(&mut self.side) {
+            let Some(id) = line.message_id.clone() else { continue };
+            let (request, time) = ((id.clone(), line.request_id.clone()), (id, line.at_ms));
+            if self.own.contains_key(&request) || self.times.contains(&time) {
+                continue;
+            }
+            let known = requests.get(&request).or_else(|| times.get(&time)).copied();
+            let at = known.unwrap_or(self.kept.len());
+            requests.insert(request, at);
+            times.insert(time, at);
+            self.keep(at, &file, line);
         }
         self.kept.into_iter().map(|(response, _)| response).collect()
     }

@@ -56,6 +56,10 @@ fn a_response_counts_once_wherever_it_stands() {
     assert_eq!(totals(&[(MAIN, vec![line(first, 1)]), (AGENT, vec![side_line(("m3", Some("r3")), 7)])]).2, 2);
     assert_eq!(totals(&[(MAIN, vec![line(first, 5)]), (AGENT, vec![side_line(second, 9)])]), (10, 5, 1), "a copy");
     assert_eq!(totals(&[(MAIN, vec![side_line(first, 9), line(first, 5)])]), (10, 5, 1));
+    let later = json!({"isSidechain": true, "timestamp": "2026-11-01T10:00:00.001Z"});
+    let elsewhere = |ids| (AGENT, vec![answer(ids, (10, 9), &later)]);
+    assert_eq!(totals(&[(MAIN, vec![line(first, 5)]), elsewhere(second)]), (20, 14, 2), "another time and request");
+    assert_eq!(totals(&[(MAIN, vec![line(first, 5)]), elsewhere(first)]), (10, 5, 1), "the same request");
     assert_eq!(totals(&[(AGENT, vec![side_line(first, 5), side_line(second, 9)])]), (10, 9, 1));
 }
 

@@ -59,7 +59,8 @@ pub(super) struct LineUsage {
     /// A fork copied the line.
     pub(super) is_copy: bool,
     pub(super) tokens: TokenCounts,
-    at_ms: u64,
+    /// Milliseconds since the epoch.
+    pub(super) at_ms: u64,
     model: Option<String>,
     cwd: String,
 }
