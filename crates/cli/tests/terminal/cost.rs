@@ -27,7 +27,7 @@ fn an_expensive_request_is_asked_about() {
     terminal.send("second\r");
     terminal.wait_for("Cancel");
     terminal.answer("1");
-    terminal.wait_for("● Sent.");
+    terminal.wait_for("  Sent.");
 }
 
 /// [LNG-35] A budget that is used up is asked about; raising it goes on with the turn.
@@ -45,7 +45,7 @@ fn a_used_up_budget_can_be_raised() {
     let screen = terminal.wait_for("Stop");
     assert!(screen.contains("The budget of this conversation is used up"), "{screen}");
     terminal.answer("1");
-    terminal.wait_for("● Went on.");
+    terminal.wait_for("  Went on.");
     terminal.wait_gone("esc to interrupt");
     terminal.send("second\r");
     terminal.wait_for("Stop");
