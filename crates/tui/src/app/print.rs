@@ -1,10 +1,14 @@
 //! Lines for the scrollback: the welcome, prompts, notes and the resume hint, with labels for a screen reader. Each block
 //! is separated from the one before it. Also the title of the window, and marks for screen readers.
 
+use super::engine_events::record_look;
+use super::record::RecordItem;
+use super::record::build::local_output_items;
+use super::transcript::RecordOrigin;
 use super::{App, AppEffect, ScreenReaderMark};
 use crate::screen_reader::{self, SpeakerLabel};
 use std::time::Duration;
-use terminal::style::{StyledLine, TextStyle};
+use terminal::style::StyledLine;
 use terminal::theme::ThemeToken;
 use wire::mode::PermissionMode;
 
@@ -66,49 +70,75 @@ impl App {
             self.printer.finished.push(StyledLine::new());
         }
         self.printer.printed = true;
+        self.printer.ends_with_activity = false;
         self.printer.finished.extend(lines);
     }
 
     /// Adds lines to the scrollback without a blank line before them.
     pub(crate) fn continue_block(&mut self, lines: Vec<StyledLine>) {
         self.printer.printed |= !lines.is_empty();
+        self.printer.ends_with_activity &= lines.is_empty();
         self.printer.finished.extend(lines);
     }
 
+    /// Prints and records a prompt, or a shell command, as it was typed.
     pub(super) fn print_prompt(&mut self, text: &str) {
-        self.print_prompt_as(text, text);
-    }
-
-    /// Prints `shown`; the transcript view gets the full `text`.
-    pub(super) fn print_prompt_as(&mut self, text: &str, shown: &str) {
-        let theme = &self.preferences.theme;
-        let fill = theme.colour(ThemeToken::UserMessageBackground);
-        let lines = terminal::text::clean(shown)
-            .split('\n')
-            .enumerate()
-            .map(|(index, line)| {
-                let mut shown =
-                    StyledLine::styled(if index == 0 { "> " } else { "  " }, theme.fg(ThemeToken::Inactive));
-                shown.push(line, TextStyle::PLAIN);
-                shown.fill = fill;
-                shown
-            })
-            .collect();
-        self.transcript.prompt(text);
-        self.print_labelled(SpeakerLabel::You, lines);
+        let command = text.trim().strip_prefix('!').map(str::trim).filter(|command| !command.is_empty());
+        let item = match command {
+            Some(command) => RecordItem::Shell(command.to_owned()),
+            None => RecordItem::Prompt(text.to_owned()),
+        };
+        self.record_item(item, RecordOrigin::default());
     }
 
     /// Prints a note of the interface in the scrollback.
     pub(crate) fn note(&mut self, text: &str, token: ThemeToken) {
-        let style = self.preferences.theme.fg(token);
         let text = terminal::text::clean(text);
-        self.transcript.note(&text);
-        let label = match token {
-            ThemeToken::Error => SpeakerLabel::Error,
-            ThemeToken::Warning => SpeakerLabel::Warning,
-            _ => SpeakerLabel::None,
+        self.record_item(RecordItem::Note { text, token }, RecordOrigin::default());
+    }
+
+    /// Prints the output of a command that ran locally.
+    pub(super) fn local_output(&mut self, content: &str) {
+        for item in local_output_items(content) {
+            self.record_item(item, RecordOrigin::default());
+        }
+    }
+
+    /// Prints an item and adds it to the record.
+    pub(super) fn record_item(&mut self, item: RecordItem, origin: RecordOrigin) {
+        self.print_held_calls();
+        self.print_item(&item);
+        self.transcript.add_from(item, origin, None);
+    }
+
+    /// Prints an item of the record.
+    pub(super) fn print_item(&mut self, item: &RecordItem) {
+        let lines = match item {
+            RecordItem::Thinking { text, .. } if self.has_screen_reader() && !text.is_empty() => {
+                vec![StyledLine::plain(terminal::text::clean(text.lines().next().unwrap_or_default()))]
+            }
+            _ => item.lines(&record_look!(self)),
         };
-        self.print_labelled(label, terminal::style::lines_of(text.trim_end(), style));
+        if item.is_activity() {
+            self.print_activity(item.speaker(), lines);
+        } else if item.continues() && !self.has_screen_reader() {
+            self.continue_block(lines);
+        } else {
+            self.print_labelled(item.speaker(), lines);
+        }
+    }
+
+    /// Prints lines of thinking or of calls: they stand together without blank lines.
+    pub(super) fn print_activity(&mut self, label: SpeakerLabel, lines: Vec<StyledLine>) {
+        if lines.is_empty() {
+            return;
+        }
+        if self.printer.ends_with_activity && !self.has_screen_reader() {
+            self.continue_block(lines);
+        } else {
+            self.print_labelled(label, lines);
+        }
+        self.printer.ends_with_activity = true;
     }
 
     /// Prints the first warnings about the user's files.

@@ -30,6 +30,11 @@ impl StreamingReply {
         self.line_ended |= text.contains('\n');
     }
 
+    /// Everything streamed of the current block.
+    pub fn text(&self) -> &str {
+        &self.source
+    }
+
     pub fn is_empty(&self) -> bool {
         self.source.len() == self.done
     }
@@ -95,6 +100,15 @@ impl StreamingReply {
         shown.drain(..shown.len().saturating_sub(rows));
         shown
     }
+}
+
+/// A whole reply, as its parts look together.
+pub fn reply_lines(text: &str, look: &MarkdownOptions<'_>) -> Vec<StyledLine> {
+    let mut lines = markdown::render(text, look);
+    if let Some(first) = lines.first_mut() {
+        *first = bulleted(std::mem::take(first), look);
+    }
+    lines
 }
 
 fn bulleted(line: StyledLine, look: &MarkdownOptions<'_>) -> StyledLine {
