@@ -15,6 +15,7 @@ mod mcp;
 mod picker;
 mod pictures;
 mod queue;
+mod record;
 mod session;
 mod tmux;
 mod views;

@@ -209,7 +209,7 @@ fn a_screen_reader_hears_labels_and_no_glyphs() {
     terminal.answer("y");
     terminal.wait_for("claude: Done.");
     let screen = terminal.wait_for("Size: 1");
-    for part in ["you: do it", "tool: Bash(touch made; echo out-$((40+2)))", "\nout-42", "Name: a"] {
+    for part in ["you: do it", "tool: Run touch made; echo out-$((40+2))", "\nout-42", "Name: a"] {
         assert!(screen.contains(part), "{part}: {screen}");
     }
     assert!(!screen.contains(['●', '⎿', '─', '❯', '✳', '│']), "{screen}");
@@ -343,7 +343,7 @@ fn a_key_that_is_entered_counts_for_the_next_request() {
     terminal.send("1");
     terminal.wait_for("API key:");
     terminal.send("sk-ant-new-key-9876543210\r");
-    terminal.wait_for("It is used from the next request on.");
+    terminal.wait_for("The key is stored in");
     terminal.send("again\r");
     terminal.wait_for("● Welcome.");
     let key = |n: usize| server.request(n).header("x-api-key").unwrap_or_default().to_owned();

@@ -158,8 +158,7 @@ impl Layer for Pager {
 impl Pager {
     /// The shown part of the conversation.
     fn lines(&self, view: &LayerView<'_>) -> Vec<StyledLine> {
-        let look = RecordLook { columns: usize::MAX, ..look(view) };
-        view.transcript.lines(&self.part, &look)
+        view.transcript.lines(&self.part, &look(view))
     }
 
     /// The rows of the shown part of the record.

@@ -32,7 +32,14 @@ pub struct RecordLook<'a> {
 
 impl<'a> RecordLook<'a> {
     pub fn markdown(&self) -> MarkdownOptions<'a> {
-        MarkdownOptions { theme: self.theme, columns: self.columns, syntax: self.syntax }
+        // Whole lines have no width: tables become `header: value` lines, without rules.
+        let columns = if self.columns == usize::MAX { 0 } else { self.columns };
+        MarkdownOptions { theme: self.theme, columns, syntax: self.syntax }
+    }
+
+    /// The blanks before a line: none where lines are read out.
+    pub fn indent(&self, columns: usize) -> usize {
+        if self.columns == usize::MAX { 0 } else { columns }
     }
 
     fn faint(&self) -> TextStyle {
@@ -200,7 +207,7 @@ fn local_output_lines(output: &str, is_failure: bool, look: &RecordLook<'_>) -> 
     let line = |(index, line): (usize, StyledLine)| {
         let is_code = index == 0 && line.text().starts_with("Exit code ");
         let line = line.over(if is_code { error } else { style });
-        call::indented(line, call::BODY)
+        call::indented(line, look.indent(call::BODY))
     };
     let lines = ansi::output_lines(output.trim_end()).into_iter().enumerate().map(line);
     lines.flat_map(|line| line.wrapped(look.columns, call::BODY)).collect()

@@ -319,7 +319,7 @@ impl TranscriptView {
         found
     }
 
-    /// The whole part as unwrapped lines, for the scrollback or an editor.
+    /// The whole part, for the scrollback or an editor.
     pub fn lines(&self, part: &TranscriptFilter, look: &RecordLook<'_>) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         for (entry, gap) in self.shown(part) {
@@ -396,10 +396,8 @@ impl TranscriptItem {
         };
         if let Some(first) = rows.first_mut().filter(|_| !self.origin.stamp.is_empty()) {
             let room = look.columns.saturating_sub(first.width() + text::width(&self.origin.stamp));
-            // Without a width, as for an editor, two blanks separate them.
-            let blanks = if look.columns == usize::MAX { 2 } else { room };
             if room >= 2 {
-                first.push(" ".repeat(blanks), TextStyle::PLAIN);
+                first.push(" ".repeat(room), TextStyle::PLAIN);
                 first.push(self.origin.stamp.clone(), look.theme.fg(ThemeToken::Inactive));
             }
         }

@@ -233,14 +233,16 @@ pub fn title(label: &CallLabel, state: CallState, facts: &[String], look: &Recor
     let mut line = StyledLine::plain(MARGIN).and_line(state.glyph(look.theme));
     line.push(" ", TextStyle::PLAIN);
     let name = text::clean(&label.name).replace('\n', " ");
-    let missing = VERB.saturating_sub(text::width(&name)).max(1);
+    // Whole lines are read out and need no columns.
+    let verb = if look.columns == usize::MAX { 0 } else { VERB };
+    let missing = verb.saturating_sub(text::width(&name)).max(1);
     line.push(name, TextStyle::PLAIN.bold());
     line.push(" ".repeat(missing), TextStyle::PLAIN);
     let object = text::clean(&shortened(&label.argument, look.limits.object));
     let mut parts = object.trim_end().split('\n');
     line.push(parts.next().unwrap_or_default(), TextStyle::PLAIN);
     let mut lines = vec![line];
-    lines.extend(parts.map(|part| indented(StyledLine::plain(part), OBJECT)));
+    lines.extend(parts.map(|part| indented(StyledLine::plain(part), look.indent(OBJECT))));
     if let Some(last) = lines.last_mut() {
         for (index, fact) in facts.iter().enumerate() {
             let dot = if index == 0 && object.trim().is_empty() { "" } else { " · " };
@@ -261,9 +263,9 @@ fn shortened(argument: &str, characters: usize) -> String {
 fn detail_lines(detail: &CallDetail, look: &RecordLook<'_>) -> Vec<StyledLine> {
     let (theme, limits) = (look.theme, look.limits);
     let columns = look.columns.saturating_sub(BODY);
-    let body = |rows: Vec<StyledLine>| rows.into_iter().map(|row| indented(row, BODY)).collect();
+    let body = |rows: Vec<StyledLine>| rows.into_iter().map(|row| indented(row, look.indent(BODY))).collect();
     let output = |text: &str| tools::output::beginning(text, limits.output, columns, TextStyle::PLAIN, theme);
-    let markdown = || MarkdownOptions { columns, ..look.markdown() };
+    let markdown = || MarkdownOptions { columns: look.markdown().columns.saturating_sub(BODY), ..look.markdown() };
     match detail {
         CallDetail::Nothing => Vec::new(),
         CallDetail::Output(text) => body(output(text)),
@@ -278,7 +280,7 @@ fn detail_lines(detail: &CallDetail, look: &RecordLook<'_>) -> Vec<StyledLine> {
         }
         CallDetail::Change { path, hunks, is_dim } => {
             let options = DiffOptions { theme, columns: look.columns.saturating_sub(DIFF), path, limit: limits.diff };
-            let rows = diff::render(hunks, &options).into_iter().map(|row| indented(row, DIFF));
+            let rows = diff::render(hunks, &options).into_iter().map(|row| indented(row, look.indent(DIFF)));
             rows.map(|row| if *is_dim { dimmed(&row, look.faint()) } else { row }).collect()
         }
         CallDetail::Report(text) if limits.is_whole() => body(wrapped(markdown::render(text, &markdown()), columns)),
