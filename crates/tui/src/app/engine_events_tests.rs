@@ -174,6 +174,34 @@ fn every_tool_has_a_row_for_a_no() {
     }
 }
 
+fn notice(app: &mut App, call: &str) {
+    let notification = wire::sdk::TaskNotification {
+        task_id: "a1".into(),
+        run_id: None,
+        tool_use_id: Some(call.into()),
+        status: "completed",
+        output_file: String::new(),
+        summary: "Agent \"Look\" completed".into(),
+        usage: None,
+    };
+    let body = wire::sdk::SystemBody::TaskNotification(Box::new(notification));
+    let remark = wire::sdk::SystemMessage { kind: "system", body, session_id: "s".into(), uuid: "u".into() };
+    tell(app, SdkMessage::System(remark));
+}
+
+#[test]
+fn an_agent_that_has_ended_is_shown_so_at_once_and_told_once() {
+    let mut app = app();
+    calls(&mut app, "Agent", &json!({"description": "Look", "subagent_type": "Explore"}));
+    let rows = |app: &App| app.view().lines.iter().map(StyledLine::text).collect::<Vec<_>>();
+    assert!(rows(&app).iter().any(|row| row == "  ◌ Agent   Explore: Look"), "{:?}", rows(&app));
+    notice(&mut app, "c1");
+    assert!(rows(&app).iter().any(|row| row == "  ◆ Agent   Explore: Look"), "{:?}", rows(&app));
+    assert!(printed(&mut app).is_empty(), "its result says it");
+    notice(&mut app, "another call");
+    assert_eq!(printed(&mut app), ["  Agent \"Look\" completed"]);
+}
+
 #[test]
 fn a_no_with_a_word_shows_the_word() {
     let mut app = app();

@@ -11,6 +11,7 @@ use super::reply::reply_lines;
 use super::spinner::faint;
 use super::tools::{RecordLimits, counted};
 use super::transcript::TranscriptFilter;
+use std::cell::RefCell;
 use std::time::Duration;
 use terminal::keys::bindings::{KeyAction, KeyContext};
 use terminal::keys::{KeyCode, KeyPress};
@@ -31,6 +32,16 @@ pub struct Pager {
     shows_help: bool,
     /// An entry as JSON, shown in place of the conversation.
     raw: Option<RawEntry>,
+    /// The rows of the text that is being written, as last drawn.
+    live: RefCell<LiveRows>,
+}
+
+/// The rows of a text that is being written, with its length and the width they were drawn for.
+#[derive(Debug, Default)]
+struct LiveRows {
+    length: usize,
+    columns: usize,
+    rows: Vec<StyledLine>,
 }
 
 /// An entry as JSON.
@@ -168,7 +179,15 @@ impl Pager {
 
     /// The rows of the text that is being written, when it belongs to the shown part.
     fn live_rows(&self, view: &LayerView<'_>) -> Vec<StyledLine> {
-        if self.part == TranscriptFilter::All { live_rows(view) } else { Vec::new() }
+        if self.part != TranscriptFilter::All {
+            return Vec::new();
+        }
+        let (length, columns) = (view.reply.text().len(), view.size.columns);
+        let mut live = self.live.borrow_mut();
+        if live.length != length || live.columns != columns {
+            *live = LiveRows { length, columns, rows: live_rows(view) };
+        }
+        live.rows.clone()
     }
 
     /// The last row at which the window may begin.

@@ -40,6 +40,8 @@ struct TranscriptItem {
     begun_ms: Option<u64>,
     /// Identifies the item among the drawn ones.
     number: u64,
+    /// The item shows a change of a file.
+    is_change: bool,
     size: usize,
     /// The number of rows (second) at a width in columns (first).
     height: Cell<(usize, usize)>,
@@ -78,7 +80,7 @@ impl TranscriptFilter {
         match self {
             Self::All => true,
             Self::Agent(call) => entry.origin.agent.as_ref() == Some(call),
-            Self::Changes => matches!(&entry.item, RecordItem::Call(call) if call.changes_a_file()),
+            Self::Changes => entry.is_change,
         }
     }
 }
@@ -95,7 +97,9 @@ impl TranscriptView {
         self.next_number += 1;
         let number = self.next_number;
         self.bytes += size;
-        self.entries.push_back(TranscriptItem { item, origin, begun_ms, number, size, height: Cell::default() });
+        let is_change = changes_a_file(&item);
+        let height = Cell::default();
+        self.entries.push_back(TranscriptItem { item, origin, begun_ms, number, is_change, size, height });
         while self.bytes > LIMIT
             && let Some(gone) = self.entries.pop_front()
         {
@@ -116,6 +120,7 @@ impl TranscriptView {
         entry.item.bound(ENTRY_LIMIT);
         let (before, size) = (entry.size, entry.item.size());
         entry.size = size;
+        entry.is_change = changes_a_file(&entry.item);
         entry.height.set((0, 0));
         let number = entry.number;
         self.bytes = self.bytes - before + size;
@@ -207,12 +212,23 @@ impl TranscriptView {
 
     /// Adds the items of `earlier` that are before the first prompt that is present.
     pub fn prepend(&mut self, mut earlier: Self) {
-        let prompt = |entry: &TranscriptItem| match &entry.item {
-            RecordItem::Prompt(text) | RecordItem::Shell(text) => Some(text.clone()),
-            _ => None,
+        let (present, known) = (self.prompt_places(), earlier.prompt_places());
+        let end = match present.first() {
+            Some((_, first)) => {
+                // As many prompts from the end as are present; where they differ, the last one that is equal.
+                let counted = known.len().checked_sub(present.len()).and_then(|at| known.get(at));
+                let same = |place: &&(usize, String)| place.1 == *first;
+                let place = counted.filter(same).or_else(|| known.iter().rev().find(same));
+                place.map_or(0, |(at, _)| *at)
+            }
+            None => 0,
         };
-        let first = self.entries.iter().find_map(prompt);
-        let end = earlier.entries.iter().rposition(|entry| first.is_some() && prompt(entry) == first).unwrap_or(0);
+        if end > 0 {
+            // Remarks at the start, such as where the earlier messages are.
+            let first = present.first().map_or(0, |(at, _)| *at);
+            let gone: usize = self.entries.drain(..first).map(|entry| entry.size).sum();
+            self.bytes -= gone;
+        }
         earlier.entries.truncate(end);
         earlier.bytes = earlier.entries.iter().map(|entry| entry.size).sum();
         earlier.end_open_calls(&CallPhase::CutOff);
@@ -222,6 +238,17 @@ impl TranscriptView {
         for entry in later.entries {
             self.add_from(entry.item, entry.origin, entry.begun_ms);
         }
+    }
+
+    /// The prompts of the main conversation, with their positions.
+    fn prompt_places(&self) -> Vec<(usize, String)> {
+        let place = |(at, entry): (usize, &TranscriptItem)| match &entry.item {
+            RecordItem::Prompt(text) | RecordItem::Shell(text) if entry.origin.agent.is_none() => {
+                Some((at, text.clone()))
+            }
+            _ => None,
+        };
+        self.entries.iter().enumerate().filter_map(place).collect()
     }
 
     /// The reply with this number; 1 is the latest.
@@ -378,6 +405,10 @@ pub fn stamp(timestamp: &str, model: &str) -> String {
     [clock_time(timestamp), model].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
+fn changes_a_file(item: &RecordItem) -> bool {
+    matches!(item, RecordItem::Call(call) if call.changes_a_file())
+}
+
 fn gap_between(before: &TranscriptItem, entry: &TranscriptItem) -> usize {
     let joined = entry.item.continues() || before.item.is_activity() && entry.item.is_activity();
     usize::from(!joined || before.origin.agent != entry.origin.agent)
@@ -402,5 +433,53 @@ impl TranscriptItem {
             }
         }
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(items: &[&str]) -> TranscriptView {
+        let mut view = TranscriptView::default();
+        for text in items {
+            view.add(match text.strip_prefix("> ") {
+                Some(prompt) => RecordItem::Prompt(prompt.to_owned()),
+                None => RecordItem::Reply((*text).to_owned()),
+            });
+        }
+        view
+    }
+
+    fn texts(view: &TranscriptView) -> Vec<String> {
+        let text = |entry: &TranscriptItem| match &entry.item {
+            RecordItem::Prompt(text) => format!("> {text}"),
+            RecordItem::Reply(text) => text.clone(),
+            other => format!("{other:?}"),
+        };
+        view.entries.iter().map(text).collect()
+    }
+
+    #[test]
+    fn earlier_messages_are_put_before_those_that_are_there() {
+        let mut view = record(&["a remark", "> go on", "third", "> go on", "fourth"]);
+        view.prepend(record(&["> begin", "first", "> go on", "second", "> go on", "third", "> go on", "fourth"]));
+        let all = ["> begin", "first", "> go on", "second", "> go on", "third", "> go on", "fourth"];
+        assert_eq!(texts(&view), all);
+        let mut other = record(&["> new here", "reply"]);
+        other.prepend(record(&["> begin", "first"]));
+        assert_eq!(texts(&other), ["> new here", "reply"], "what is not known is not joined");
+    }
+
+    #[test]
+    fn the_oldest_items_are_dropped_and_long_texts_cut() {
+        let mut view = TranscriptView::default();
+        for n in 0..40 {
+            view.add(RecordItem::Reply(format!("{n} {}", "x".repeat(ENTRY_LIMIT * 2))));
+        }
+        assert!(view.bytes <= LIMIT && view.entries.len() > 20, "{} in {}", view.bytes, view.entries.len());
+        assert_eq!(view.bytes, view.entries.iter().map(|entry| entry.size).sum::<usize>());
+        let newest = view.reply(1).unwrap();
+        assert!(newest.starts_with("39 ") && newest.ends_with(&format!("… {} more bytes", ENTRY_LIMIT + 3)));
     }
 }
