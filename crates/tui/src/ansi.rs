@@ -17,7 +17,7 @@ pub fn output_lines(output: &str) -> Vec<StyledLine> {
             '\n' => screen.end_line(),
             '\r' => screen.column = 0,
             '\u{8}' => screen.column = screen.column.saturating_sub(1),
-            '\t' => (0..TAB_COLUMNS).for_each(|_| screen.put(' ')),
+            '\t' => screen.put_tab(),
             '\u{1b}' => screen.escape(&mut chars),
             '\u{9b}' => screen.control_sequence(&mut chars),
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => skip_string(&mut chars),
@@ -48,6 +48,12 @@ impl OutputScreen {
             None => self.cells.push(cell),
         }
         self.column += 1;
+    }
+
+    fn put_tab(&mut self) {
+        for _ in 0..TAB_COLUMNS {
+            self.put(' ');
+        }
     }
 
     fn end_line(&mut self) {
@@ -99,7 +105,10 @@ impl OutputScreen {
     fn erase(&mut self, codes: &str) {
         match codes {
             "" | "0" => self.cells.truncate(self.column),
-            "1" => self.cells.iter_mut().take(self.column + 1).for_each(|cell| *cell = (' ', TextStyle::PLAIN)),
+            "1" => {
+                let end = (self.column + 1).min(self.cells.len());
+                self.cells[..end].fill((' ', TextStyle::PLAIN));
+            }
             "2" => self.cells.fill((' ', TextStyle::PLAIN)),
             _ => {}
         }

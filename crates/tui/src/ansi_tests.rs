@@ -1,4 +1,5 @@
 use super::*;
+use crate::random::Numbers;
 use terminal::style::{BackgroundFill, ColourDepth, TerminalCapabilities, encode};
 
 fn texts(output: &str) -> Vec<String> {
@@ -20,16 +21,6 @@ fn colours_are_kept_over_lines_and_never_hide_text() {
     assert_eq!(lines[0].spans[0].style, TextStyle::fg(Some(Colour::Ansi(1))));
     assert_eq!(lines[1].spans[0].style, TextStyle::fg(Some(Colour::Ansi(1))));
     assert_eq!(lines[1].spans[2].style, TextStyle::fg(Some(Colour::Ansi(0))));
-}
-
-/// A small generator of numbers, so that a failure can be repeated.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
 }
 
 fn random_output(numbers: &mut Numbers) -> String {

@@ -9,6 +9,8 @@ pub mod diff;
 pub mod images;
 pub mod notify;
 pub mod picker;
+#[cfg(test)]
+mod random;
 pub mod reload;
 mod run;
 pub mod screen_reader;

@@ -38,7 +38,9 @@ pub(super) fn send_history(loaded: &LoadedConversation, stream: &mpsc::Sender<Ev
     if is_cut || loaded.boundary.is_some() {
         send(remark(EARLIER_HINT, session_id), stream);
     }
-    messages.into_iter().for_each(|message| send(message, stream));
+    for message in messages {
+        send(message, stream);
+    }
     if is_unfinished {
         send(remark(CUT_OFF, session_id), stream);
     }

@@ -79,7 +79,7 @@ fn a_call_says_that_it_runs_only_when_it_does() {
     assert_eq!(rows(&calls, 60, false), ["  ◌ Run     make"], "it waits for its turn");
     assert_eq!(rows(&calls, 60, true), ["  ◇ Run     make"]);
     let call = calls.get_mut("c").unwrap();
-    call.since = Some(Duration::from_secs(60));
+    call.since = Some(Duration::from_mins(1));
     assert_eq!(rows(&calls, 60, false), ["  ◌ Run     make"]);
     assert_eq!(rows(&calls, 61, false), ["  ◌ Run     make · 1 s"]);
     calls.get_mut("c").unwrap().output = "one\n10 %\r20 %\r\n\n".into();

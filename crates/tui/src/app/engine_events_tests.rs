@@ -149,7 +149,7 @@ fn every_tool_has_a_row_for_an_interrupt() {
         let interrupted = line_of(&row, "✕", "interrupted");
         calls(&mut app, row.tool, &row.input);
         settles(&mut app, "Not run: the user interrupted the turn.", true, &Value::Null);
-        assert_eq!(printed(&mut app), [interrupted.clone()], "{}", row.tool);
+        assert_eq!(printed(&mut app), std::slice::from_ref(&interrupted), "{}", row.tool);
         calls(&mut app, row.tool, &row.input);
         app.end_open_calls(&CallPhase::Interrupted);
         assert_eq!(printed(&mut app), [interrupted], "{}", row.tool);

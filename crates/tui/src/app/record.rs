@@ -12,6 +12,7 @@ use crate::ansi;
 use crate::screen_reader::SpeakerLabel;
 use call::CallRecord;
 use serde_json::{Value, json};
+use std::fmt::Write;
 use std::time::Duration;
 use terminal::markdown::{MarkdownOptions, SyntaxColouring};
 use terminal::style::{StyledLine, TextStyle, lines_of};
@@ -126,8 +127,12 @@ impl RecordItem {
     /// About how many bytes the item takes.
     pub fn size(&self) -> usize {
         match self {
-            Self::Prompt(text) | Self::Shell(text) | Self::Reply(text) => text.len(),
-            Self::Thinking { text, .. } | Self::Output { text, .. } | Self::Note { text, .. } => text.len(),
+            Self::Prompt(text)
+            | Self::Shell(text)
+            | Self::Reply(text)
+            | Self::Thinking { text, .. }
+            | Self::Output { text, .. }
+            | Self::Note { text, .. } => text.len(),
             Self::Call(call) => call.size(),
         }
     }
@@ -135,10 +140,12 @@ impl RecordItem {
     /// Cuts texts that are longer than `limit` bytes.
     pub fn bound(&mut self, limit: usize) {
         match self {
-            Self::Prompt(text) | Self::Shell(text) | Self::Reply(text) => bound_text(text, limit),
-            Self::Thinking { text, .. } | Self::Output { text, .. } | Self::Note { text, .. } => {
-                bound_text(text, limit);
-            }
+            Self::Prompt(text)
+            | Self::Shell(text)
+            | Self::Reply(text)
+            | Self::Thinking { text, .. }
+            | Self::Output { text, .. }
+            | Self::Note { text, .. } => bound_text(text, limit),
             Self::Call(call) => call.bound(limit),
         }
     }
@@ -150,7 +157,7 @@ pub(super) fn bound_text(text: &mut String, limit: usize) {
         let end = text.floor_char_boundary(limit);
         let cut = text.len() - end;
         text.truncate(end);
-        text.push_str(&format!("\n… {cut} more bytes"));
+        write!(text, "\n… {cut} more bytes").ok();
     }
 }
 

@@ -59,13 +59,14 @@ fn patch(lines: usize) -> Value {
 }
 
 fn lines(count: usize) -> String {
-    (0..count).map(|n| format!("line {n}\n")).collect()
+    (0..count).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat()
 }
 
 fn corpus() -> Vec<Reply> {
     let mut all = texts();
-    all.extend(calls());
-    all.extend(more_calls());
+    all.extend(commands());
+    all.extend(files());
+    all.extend(other_calls());
     all
 }
 
@@ -103,7 +104,7 @@ fn texts() -> Vec<Reply> {
     ]
 }
 
-fn calls() -> Vec<Reply> {
+fn commands() -> Vec<Reply> {
     let bash = |command: &str| json!({"command": command});
     let out = |text: &str| json!({"stdout": text, "stderr": ""});
     vec![
@@ -148,6 +149,11 @@ fn calls() -> Vec<Reply> {
             bash("rm -rf x"),
             Step::Results(vec![(crate::app::dialog::REFUSED_MESSAGE.into(), true, json!("Error"), true)]),
         ),
+    ]
+}
+
+fn files() -> Vec<Reply> {
+    vec![
         call(
             "a read",
             "Read",
@@ -213,7 +219,7 @@ fn calls() -> Vec<Reply> {
     ]
 }
 
-fn more_calls() -> Vec<Reply> {
+fn other_calls() -> Vec<Reply> {
     vec![
         call(
             "a page",
@@ -498,7 +504,9 @@ fn what_a_person_did_is_told_by_its_name_when_a_conversation_is_resumed() {
 fn a_call_without_a_result_was_cut_off() {
     let mut app = app(80);
     let calls = Step::Calls(vec![("Bash", json!({"command": "make"}))]);
-    messages(&calls).into_iter().for_each(|message| tell(&mut app, message));
+    for message in messages(&calls) {
+        tell(&mut app, message);
+    }
     let body = wire::sdk::SystemBody::Informational { content: "The last turn was cut off.".into(), level: "info" };
     let remark = wire::sdk::SystemMessage { kind: "system", body, session_id: "s".into(), uuid: "u".into() };
     tell(&mut app, SdkMessage::System(remark));

@@ -47,7 +47,9 @@ impl App {
     pub(super) fn update_picker(&mut self, update: PickerUpdate) {
         if let PickerUpdate::Earlier(messages) = update {
             let mut earlier = TranscriptView::default();
-            messages.iter().for_each(|message| earlier.absorb(message, &self.session));
+            for message in &messages {
+                earlier.absorb(message, &self.session);
+            }
             return self.transcript.prepend(earlier);
         }
         if let Some(picker) = self.layers.find_mut::<SessionPicker>() {

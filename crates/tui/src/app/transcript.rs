@@ -181,7 +181,9 @@ impl TranscriptView {
     fn absorb_remark(&mut self, remark: &SystemBody) {
         match remark {
             SystemBody::LocalCommandOutput { content } => {
-                local_output_items(content).into_iter().for_each(|item| self.add(item));
+                for item in local_output_items(content) {
+                    self.add(item);
+                }
             }
             SystemBody::Informational { content, .. } => {
                 self.add(RecordItem::Note { text: content.clone(), token: ThemeToken::Inactive });
@@ -253,11 +255,11 @@ impl TranscriptView {
 
     /// The reply with this number; 1 is the latest.
     pub fn reply(&self, number: usize) -> Option<String> {
-        let replies = self.entries.iter().rev().filter_map(|entry| match &entry.item {
+        let mut replies = self.entries.iter().rev().filter_map(|entry| match &entry.item {
             RecordItem::Reply(text) if entry.origin.agent.is_none() => Some(text),
             _ => None,
         });
-        replies.skip(number.saturating_sub(1)).next().cloned()
+        replies.nth(number.saturating_sub(1)).cloned()
     }
 
     pub fn clear(&mut self) {
@@ -286,7 +288,7 @@ impl TranscriptView {
 
     /// How many rows the part has at this width.
     pub fn height(&self, part: &TranscriptFilter, look: &RecordLook<'_>) -> usize {
-        self.shown(part).map(|(entry, gap)| gap + self.entry_height(entry, look)).sum()
+        self.shown(part).map(|(entry, gap)| gap + entry_height(entry, look)).sum()
     }
 
     /// The rows in `range`.
@@ -299,7 +301,7 @@ impl TranscriptView {
         let mut shown = Vec::with_capacity(range.len());
         let mut at = 0;
         for (entry, gap) in self.shown(part) {
-            let end = at + gap + self.entry_height(entry, look);
+            let end = at + gap + entry_height(entry, look);
             if end > range.start && at < range.end {
                 self.with_rows(entry, look, |rows| {
                     let blank = StyledLine::new();
@@ -327,7 +329,7 @@ impl TranscriptView {
                 let hits = rows.iter().enumerate().filter(|(_, row)| row.text().to_lowercase().contains(&query));
                 found.extend(hits.map(|(index, _)| at + index));
             });
-            at += self.entry_height(entry, look);
+            at += entry_height(entry, look);
         }
         found
     }
@@ -341,7 +343,7 @@ impl TranscriptView {
             if matches!(entry.item, RecordItem::Prompt(_) | RecordItem::Shell(_)) {
                 found.push(at);
             }
-            at += self.entry_height(entry, look);
+            at += entry_height(entry, look);
         }
         found
     }
@@ -360,22 +362,12 @@ impl TranscriptView {
     pub fn raw_at(&self, part: &TranscriptFilter, row: usize, look: &RecordLook<'_>) -> Option<String> {
         let mut at = 0;
         for (entry, gap) in self.shown(part) {
-            at += gap + self.entry_height(entry, look);
+            at += gap + entry_height(entry, look);
             if at > row {
                 return serde_json::to_string_pretty(&entry.item.raw()).ok();
             }
         }
         None
-    }
-
-    fn entry_height(&self, entry: &TranscriptItem, look: &RecordLook<'_>) -> usize {
-        let (width, rows) = entry.height.get();
-        if width == look.columns && rows > 0 {
-            return rows;
-        }
-        let rows = entry.rows(look).len().max(1);
-        entry.height.set((look.columns, rows));
-        rows
     }
 
     /// Calls `use_rows` with the rows of an entry. Those of the last few entries are kept.
@@ -398,6 +390,16 @@ impl TranscriptView {
     pub fn redraw(&mut self) {
         self.drawn.get_mut().clear();
     }
+}
+
+fn entry_height(entry: &TranscriptItem, look: &RecordLook<'_>) -> usize {
+    let (width, rows) = entry.height.get();
+    if width == look.columns && rows > 0 {
+        return rows;
+    }
+    let rows = entry.rows(look).len().max(1);
+    entry.height.set((look.columns, rows));
+    rows
 }
 
 /// When a message was written and by which model, as shown.

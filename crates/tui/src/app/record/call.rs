@@ -267,10 +267,9 @@ fn detail_lines(detail: &CallDetail, look: &RecordLook<'_>) -> Vec<StyledLine> {
     let output = |text: &str| tools::output::beginning(text, limits.output, columns, TextStyle::PLAIN, theme);
     let markdown = || MarkdownOptions { columns: look.markdown().columns.saturating_sub(BODY), ..look.markdown() };
     match detail {
-        CallDetail::Nothing => Vec::new(),
         CallDetail::Output(text) => body(output(text)),
         CallDetail::Whole(text) if limits.is_whole() => body(output(text)),
-        CallDetail::Whole(_) => Vec::new(),
+        CallDetail::Nothing | CallDetail::Whole(_) => Vec::new(),
         CallDetail::Failure(text) => {
             body(tools::output::causes(text, limits.failure, columns, TextStyle::PLAIN, theme))
         }

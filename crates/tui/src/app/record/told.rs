@@ -147,6 +147,7 @@ fn after_element<'a>(text: &'a str, tag: &str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Numbers;
 
     fn words(text: &str) -> ToldPart {
         ToldPart::Words(text.into())
@@ -177,16 +178,6 @@ mod tests {
         }
     }
 
-    /// A small generator of numbers, so that a failure can be repeated.
-    struct Numbers(u64);
-
-    impl Numbers {
-        fn below(&mut self, limit: usize) -> usize {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) as usize % limit
-        }
-    }
-
     fn model_block(numbers: &mut Numbers, depth: usize) -> String {
         // A notice of a task has a part for people.
         let tag = MODEL_TAGS.iter().filter(|tag| **tag != "task-notification").nth(numbers.below(MODEL_TAGS.len() - 1));
@@ -206,7 +197,7 @@ mod tests {
         for _ in 0..5_000 {
             let mut text = String::new();
             let mut own = Vec::new();
-            for at in 0..1 + numbers.below(4) {
+            for at in 0..=numbers.below(4) {
                 if numbers.below(2) == 0 {
                     text.push_str(&model_block(&mut numbers, 0));
                 } else {

@@ -349,12 +349,11 @@ fn change(tool: &str, input: &Value, outcome: &CallOutcome) -> CallTale {
 fn proposed_change(tool: &str, input: &Value) -> CallDetail {
     let path = field(input, "file_path").to_owned();
     let edits = input.get("edits").and_then(Value::as_array).map_or(std::slice::from_ref(input), Vec::as_slice);
-    let hunks = match tool {
-        "Write" => diff::diff_texts("", field(input, "content"), 1),
-        _ => {
-            let hunks = |edit: &Value| diff::diff_texts(field(edit, "old_string"), field(edit, "new_string"), 1);
-            edits.iter().flat_map(hunks).collect()
-        }
+    let part = |edit: &Value| diff::diff_texts(field(edit, "old_string"), field(edit, "new_string"), 1);
+    let hunks = if tool == "Write" {
+        diff::diff_texts("", field(input, "content"), 1)
+    } else {
+        edits.iter().flat_map(part).collect()
     };
     if hunks.is_empty() { CallDetail::Nothing } else { CallDetail::Change { path, hunks, is_dim: true } }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::app::session::SessionDisplay;
 use crate::app::tools::label;
 use serde_json::json;
 
@@ -67,7 +68,7 @@ fn a_no_is_told_in_words_for_people() {
         tale(
             "Bash",
             &json!({}),
-            &label("Bash", &json!({}), &Default::default()),
+            &label("Bash", &json!({}), &SessionDisplay::default()),
             &outcome(text, true, Value::Null),
             refused,
         )
