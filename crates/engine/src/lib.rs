@@ -66,6 +66,7 @@ mod open;
 mod past_messages;
 pub mod query;
 mod repeats;
+pub mod repository;
 mod result;
 pub mod screens;
 mod serve;

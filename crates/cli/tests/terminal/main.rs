@@ -15,6 +15,7 @@ mod mcp;
 mod picker;
 mod pictures;
 mod queue;
+mod reading;
 mod record;
 mod session;
 mod tmux;

@@ -3,7 +3,7 @@
 
 use super::agents::AgentRowContent;
 use super::record::RecordLook;
-use super::record::call::{BODY, CallRecord, CallState, indented, title};
+use super::record::call::{BODY, CallRecord, CallState, title};
 use super::tools::{self, CallGroup, CallLabel, counted};
 use crate::ansi;
 use engine::{ToolClass, tool_facts};
@@ -55,7 +55,7 @@ impl OpenCall {
             Some(AgentRowContent::Hidden) => None,
             None => self.last_output(),
         };
-        let below = below.filter(|_| state == CallState::Running).map(|line| indented(line.over(faint), BODY));
+        let below = below.filter(|_| state == CallState::Running).map(|line| line.over(faint).indented(BODY));
         lines.extend(below.map(|line| line.truncated(look.columns)));
         lines
     }

@@ -3,7 +3,7 @@ use crate::app::record::call::CallPhase;
 use crate::app::session::SessionDisplay;
 use crate::app::tools::{CallOutcome, RecordLimits};
 use serde_json::{Value, json};
-use terminal::markdown::SyntaxColouring;
+use terminal::markdown::{ProseWrap, SyntaxColouring};
 use terminal::theme::Theme;
 
 fn record(tool: &str, input: Value) -> CallRecord {
@@ -27,7 +27,13 @@ fn finish(calls: &mut CallTracker, tool: &str, input: Value) -> bool {
 }
 
 fn look(theme: &Theme) -> RecordLook<'_> {
-    RecordLook { theme, columns: 60, syntax: SyntaxColouring::Coloured, limits: RecordLimits::STREAM }
+    RecordLook {
+        theme,
+        columns: 60,
+        syntax: SyntaxColouring::Coloured,
+        wrap: ProseWrap::Words,
+        limits: RecordLimits::STREAM,
+    }
 }
 
 fn texts(lines: &[StyledLine]) -> Vec<String> {

@@ -58,6 +58,7 @@ fn look<'a>(view: &LayerView<'a>) -> RecordLook<'a> {
         theme: &view.preferences.theme,
         columns: view.size.columns,
         syntax: view.preferences.syntax,
+        wrap: view.preferences.wrap,
         limits: RecordLimits::NONE,
     }
 }
@@ -65,7 +66,7 @@ fn look<'a>(view: &LayerView<'a>) -> RecordLook<'a> {
 /// The rows of the text that is being written, after a blank one.
 fn live_rows(view: &LayerView<'_>) -> Vec<StyledLine> {
     let lines = reply_lines(view.reply.text(), &look(view).markdown());
-    let rows = lines.into_iter().flat_map(|line| line.wrapped(view.size.columns, 0));
+    let rows = lines.into_iter().flat_map(|line| line.cut_at(view.size.columns));
     let blank = (!view.reply.text().is_empty()).then(StyledLine::new);
     blank.into_iter().chain(rows).collect()
 }

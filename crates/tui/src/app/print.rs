@@ -16,22 +16,16 @@ use wire::mode::PermissionMode;
 const LONG_CALL: Duration = Duration::from_secs(5);
 
 impl App {
-    /// Prints the welcome.
+    /// Shows the banner; for a screen reader, prints it.
     pub fn welcome(&mut self, version: &str) {
-        let theme = &self.preferences.theme;
-        let mut title = StyledLine::styled("gimlet ", theme.fg(ThemeToken::Accent).bold());
-        title.push(version, theme.fg(ThemeToken::Inactive));
-        let place = StyledLine::styled(self.session.shown_cwd.clone(), theme.fg(ThemeToken::Inactive));
-        let mut tips =
-            StyledLine::styled("/ for commands · @ for files · ! for a shell command", theme.fg(ThemeToken::Inactive));
-        if self.has_screen_reader() {
-            // Without a screen reader this hint is below the prompt.
-            tips.push(" · ? for shortcuts", theme.fg(ThemeToken::Inactive));
-        }
-        if let Some(via) = self.preferences.screen_reader {
-            self.continue_block(vec![StyledLine::plain(via.announcement())]);
-        }
-        self.print_labelled(SpeakerLabel::None, vec![title, place, tips]);
+        let Some(via) = self.preferences.screen_reader else { return self.hold_banner(version) };
+        let lines = [
+            via.announcement(),
+            format!("gimlet {version}"),
+            self.session.shown_cwd.clone(),
+            "/ for commands · @ for files · ! for a shell command · ? for shortcuts".to_owned(),
+        ];
+        self.continue_block(lines.map(StyledLine::plain).to_vec());
     }
 
     /// The title of the window.
@@ -43,6 +37,7 @@ impl App {
 
     /// Prints how to resume the session.
     pub fn print_resume_hint(&mut self) {
+        self.print_banner();
         if let Some(id) = self.session.id.clone() {
             let faint = self.preferences.theme.fg(ThemeToken::Inactive);
             if self.has_screen_reader() && self.session.cost_usd > 0.0 {
@@ -89,6 +84,13 @@ impl App {
             None => RecordItem::Prompt(text.to_owned()),
         };
         self.record_item(item, RecordOrigin::default());
+    }
+
+    /// Prints how long a turn took and what it cost.
+    pub(super) fn print_turn_line(&mut self, took: Duration, cost_usd: f64) {
+        if self.preferences.shows_turn_line && !self.has_screen_reader() {
+            self.record_item(RecordItem::TurnEnd { took, cost_usd }, RecordOrigin::default());
+        }
     }
 
     /// Prints a note of the interface in the scrollback.

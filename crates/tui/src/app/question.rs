@@ -416,6 +416,7 @@ fn preview(tab: &QuestionTab, place: &DialogArea<'_>) -> Vec<StyledLine> {
         theme: place.theme,
         columns: place.columns.saturating_sub(4).max(1),
         syntax: terminal::markdown::SyntaxColouring::Coloured,
+        wrap: terminal::markdown::ProseWrap::Terminal,
     };
     // Previews with a code fence are rendered as Markdown; others keep their lines, such as drawings.
     let lines = if option.preview.contains("```") {

@@ -14,13 +14,15 @@ use call::CallRecord;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
-use terminal::markdown::{MarkdownOptions, SyntaxColouring};
+use terminal::markdown::{MarkdownOptions, ProseWrap, SyntaxColouring};
 use terminal::style::{StyledLine, TextStyle, lines_of};
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
 
 /// Columns before everything but the prompt.
 const MARGIN: &str = "  ";
+/// Costs from half a cent on are shown.
+const LEAST_COST: f64 = 0.005;
 
 /// How items are drawn.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +30,7 @@ pub struct RecordLook<'a> {
     pub theme: &'a Theme,
     pub columns: usize,
     pub syntax: SyntaxColouring,
+    pub wrap: ProseWrap,
     pub limits: RecordLimits,
 }
 
@@ -35,7 +38,16 @@ impl<'a> RecordLook<'a> {
     pub fn markdown(&self) -> MarkdownOptions<'a> {
         // Whole lines have no width: tables become `header: value` lines, without rules.
         let columns = if self.columns == usize::MAX { 0 } else { self.columns };
-        MarkdownOptions { theme: self.theme, columns, syntax: self.syntax }
+        let wrap = if columns == 0 { ProseWrap::Terminal } else { self.wrap };
+        MarkdownOptions { theme: self.theme, columns, syntax: self.syntax, wrap }
+    }
+
+    /// The columns of words between the margins; no limit where the terminal wraps them.
+    fn prose_columns(&self) -> usize {
+        match self.wrap {
+            ProseWrap::Words if self.columns < usize::MAX => self.columns.saturating_sub(4).clamp(8, 100),
+            ProseWrap::Words | ProseWrap::Terminal => usize::MAX,
+        }
     }
 
     /// The blanks before a line: none where lines are read out.
@@ -71,19 +83,25 @@ pub enum RecordItem {
         text: String,
         token: ThemeToken,
     },
+    /// A turn has ended.
+    TurnEnd {
+        took: Duration,
+        cost_usd: f64,
+    },
 }
 
 impl RecordItem {
     /// The item as it is drawn, without a blank row before it.
     pub fn lines(&self, look: &RecordLook<'_>) -> Vec<StyledLine> {
         match self {
-            Self::Prompt(text) => prompt_lines(&folded_prompt(text, look.limits), look.theme),
-            Self::Shell(command) => prompt_lines(&format!("! {}", folded_prompt(command, look.limits)), look.theme),
+            Self::Prompt(text) => prompt_lines(&folded_prompt(text, look.limits), look),
+            Self::Shell(command) => prompt_lines(&format!("! {}", folded_prompt(command, look.limits)), look),
             Self::Reply(text) => reply_lines(text, &look.markdown()),
             Self::Thinking { text, took } => thinking_lines(text, *took, look),
             Self::Call(call) => call.lines(look),
             Self::Output { text, is_failure } => local_output_lines(text, *is_failure, look),
-            Self::Note { text, token } => note_lines(text, look.theme.fg(*token), look.columns),
+            Self::Note { text, token } => note_lines(text, look.theme.fg(*token), look),
+            Self::TurnEnd { took, cost_usd } => vec![turn_line(*took, *cost_usd, look)],
         }
     }
 
@@ -107,7 +125,7 @@ impl RecordItem {
             Self::Call(_) | Self::Output { .. } => SpeakerLabel::Tool,
             Self::Note { token: ThemeToken::Error, .. } => SpeakerLabel::Error,
             Self::Note { token: ThemeToken::Warning, .. } => SpeakerLabel::Warning,
-            Self::Note { .. } => SpeakerLabel::None,
+            Self::Note { .. } | Self::TurnEnd { .. } => SpeakerLabel::None,
         }
     }
 
@@ -121,6 +139,9 @@ impl RecordItem {
             Self::Call(call) => call.raw(),
             Self::Output { text, .. } => json!({"type": "output", "text": text}),
             Self::Note { text, .. } => json!({"type": "note", "text": text}),
+            Self::TurnEnd { took, cost_usd } => {
+                json!({"type": "turn_end", "durationMs": took.as_millis() as u64, "costUsd": cost_usd})
+            }
         }
     }
 
@@ -134,6 +155,7 @@ impl RecordItem {
             | Self::Output { text, .. }
             | Self::Note { text, .. } => text.len(),
             Self::Call(call) => call.size(),
+            Self::TurnEnd { .. } => 0,
         }
     }
 
@@ -147,6 +169,7 @@ impl RecordItem {
             | Self::Output { text, .. }
             | Self::Note { text, .. } => bound_text(text, limit),
             Self::Call(call) => call.bound(limit),
+            Self::TurnEnd { .. } => {}
         }
     }
 }
@@ -171,16 +194,21 @@ fn folded_prompt(text: &str, limits: RecordLimits) -> String {
     format!("{}\n… {} more lines · ctrl+o", first.join("\n"), lines - limits.prompt)
 }
 
-/// A message of the person.
-pub fn prompt_lines(shown: &str, theme: &Theme) -> Vec<StyledLine> {
+/// A message of the person, with a colour behind it up to the edge.
+fn prompt_lines(shown: &str, look: &RecordLook<'_>) -> Vec<StyledLine> {
+    let theme = look.theme;
     let fill = theme.colour(ThemeToken::UserMessageBackground);
-    let line = |(index, line): (usize, &str)| {
-        let mut shown = StyledLine::styled(if index == 0 { "> " } else { "  " }, theme.fg(ThemeToken::Inactive));
-        shown.push(line, TextStyle::PLAIN);
-        shown.fill = fill;
-        shown
-    };
-    text::clean(shown).split('\n').enumerate().map(line).collect()
+    let on_fill = |style: TextStyle| fill.map_or(style, |fill| theme.readable(style, fill));
+    let mut rows = Vec::new();
+    for line in text::clean(shown).split('\n') {
+        for part in StyledLine::styled(line, on_fill(TextStyle::PLAIN)).wrapped(look.prose_columns(), 0) {
+            let mut row = StyledLine::styled("▌ ", on_fill(theme.fg(ThemeToken::Accent)));
+            row.append(part);
+            row.fill = fill;
+            rows.push(row);
+        }
+    }
+    rows
 }
 
 /// One dim line; where there are no limits, also the text.
@@ -214,16 +242,26 @@ fn local_output_lines(output: &str, is_failure: bool, look: &RecordLook<'_>) -> 
     let line = |(index, line): (usize, StyledLine)| {
         let is_code = index == 0 && line.text().starts_with("Exit code ");
         let line = line.over(if is_code { error } else { style });
-        call::indented(line, look.indent(call::BODY))
+        line.indented(look.indent(call::BODY))
     };
     let lines = ansi::output_lines(output.trim_end()).into_iter().enumerate().map(line);
     lines.flat_map(|line| line.wrapped(look.columns, call::BODY)).collect()
 }
 
-fn note_lines(note: &str, style: TextStyle, columns: usize) -> Vec<StyledLine> {
+/// Words of the interface, after a margin.
+fn note_lines(note: &str, style: TextStyle, look: &RecordLook<'_>) -> Vec<StyledLine> {
     let lines = lines_of(text::clean(note).trim_end(), style);
-    let indented = lines.into_iter().map(|line| call::indented(line, MARGIN.len()));
-    indented.flat_map(|line| line.wrapped(columns, MARGIN.len())).collect()
+    let rows = lines.into_iter().flat_map(|line| line.wrapped(look.prose_columns(), 0));
+    rows.map(|row| if row.is_empty() { row } else { row.indented(look.indent(MARGIN.len())) }).collect()
+}
+
+/// How long a turn took and what it cost.
+fn turn_line(took: Duration, cost_usd: f64, look: &RecordLook<'_>) -> StyledLine {
+    let mut text = format!("{MARGIN}✻ {}", duration_words(took));
+    if cost_usd >= LEAST_COST {
+        write!(text, " · ${cost_usd:.2}").ok();
+    }
+    StyledLine::styled(text, look.faint())
 }
 
 /// Rows in at most `limit`, and how many more there are.

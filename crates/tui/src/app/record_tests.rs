@@ -4,6 +4,7 @@
 //! - The transcript view has no limits: where the stream says how many lines are left out, or folds calls of one kind, the
 //!   view has all of them. Results of reads and searches are shown there only.
 //! - The transcript view has the time and the model at the right edge of what the model wrote.
+//! - The line after a turn, with its time and cost, is printed when the turn ends: the file does not have the cost.
 //! - Lists of tasks are shown at the prompt while a turn runs; only the transcript view has the calls that wrote them.
 
 use super::*;
@@ -394,7 +395,7 @@ fn cells(lines: &[StyledLine], columns: usize) -> Vec<Vec<(char, TextStyle)>> {
         }
         row
     };
-    lines.iter().flat_map(|line| line.wrapped(columns, 0)).map(|line| row(&line)).collect()
+    lines.iter().flat_map(|line| line.cut_at(columns)).map(|line| row(&line)).collect()
 }
 
 fn text_of(row: &[(char, TextStyle)]) -> String {
@@ -433,7 +434,13 @@ fn assert_alike(one: &[Vec<(char, TextStyle)>], other: &[Vec<(char, TextStyle)>]
 }
 
 fn look(app: &App, columns: usize) -> RecordLook<'_> {
-    RecordLook { theme: &app.preferences.theme, columns, syntax: SyntaxColouring::Coloured, limits: RecordLimits::NONE }
+    RecordLook {
+        theme: &app.preferences.theme,
+        columns,
+        syntax: SyntaxColouring::Coloured,
+        wrap: ProseWrap::Words,
+        limits: RecordLimits::NONE,
+    }
 }
 
 fn whole(app: &App, columns: usize) -> Vec<Vec<(char, TextStyle)>> {
@@ -496,7 +503,7 @@ fn what_a_person_did_is_told_by_its_name_when_a_conversation_is_resumed() {
     tell(&mut app, user("<system-reminder>\nobey\n</system-reminder>"));
     tell(&mut app, user("[Request interrupted by user]"));
     let printed: Vec<String> = app.take_finished().iter().map(StyledLine::text).collect();
-    let expected = ["> /review all", "", "> ! ls", "     a.rs", "", "  Interrupted. What should be done instead?"];
+    let expected = ["▌ /review all", "", "▌ ! ls", "     a.rs", "", "  Interrupted. What should be done instead?"];
     assert_eq!(printed, expected);
 }
 

@@ -422,10 +422,10 @@ impl TranscriptItem {
         let indent = if self.origin.agent.is_some() { AGENT_INDENT } else { 0 };
         let columns = look.columns.saturating_sub(indent);
         let lines = self.item.lines(&RecordLook { columns, ..*look });
-        let rows = lines.into_iter().flat_map(|line| line.wrapped(columns, 0));
+        let rows = lines.into_iter().flat_map(|line| line.cut_at(columns));
         let mut rows: Vec<StyledLine> = match indent {
             0 => rows.collect(),
-            _ => rows.map(|row| super::record::call::indented(row, indent)).collect(),
+            _ => rows.map(|row| row.indented(indent)).collect(),
         };
         if let Some(first) = rows.first_mut().filter(|_| !self.origin.stamp.is_empty()) {
             let room = look.columns.saturating_sub(first.width() + text::width(&self.origin.stamp));

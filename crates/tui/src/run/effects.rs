@@ -135,6 +135,13 @@ impl EffectRunner {
                     self.send(Command::Submit(prompt)).await;
                 }
             }
+            AppEffect::LookAtRepository => {
+                let (cwd, env, sender) = (self.cwd.clone(), self.env.clone(), self.sender.clone());
+                tokio::spawn(async move {
+                    let state = engine::repository::state(&cwd, &env).await;
+                    sender.send(AppInput::Repository(state)).await.ok();
+                });
+            }
             AppEffect::Interrupt => self.send(Command::Interrupt).await,
             AppEffect::Request { id, request } => self.send(Command::Request { id, request }).await,
             AppEffect::Reply(reply) => self.send(Command::Reply(reply)).await,

@@ -33,7 +33,12 @@ impl Dialog {
                 diff::render(&hunks, &look(self.field_text("file_path")))
             }
             _ if self.is_plan() => {
-                let look = markdown::MarkdownOptions { theme, columns, syntax: markdown::SyntaxColouring::Coloured };
+                let look = markdown::MarkdownOptions {
+                    theme,
+                    columns,
+                    syntax: markdown::SyntaxColouring::Coloured,
+                    wrap: markdown::ProseWrap::Terminal,
+                };
                 markdown::render(self.field_text("plan"), &look)
             }
             "Write" => {

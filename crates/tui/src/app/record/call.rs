@@ -6,7 +6,7 @@ use crate::diff::{self, DiffOptions};
 use engine::{ToolClass, tool_facts};
 use serde_json::{Value, json};
 use std::time::Duration;
-use terminal::markdown::{self, MarkdownOptions};
+use terminal::markdown::{self, MarkdownOptions, ProseWrap};
 use terminal::style::{StyledLine, TextStyle};
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
@@ -147,7 +147,7 @@ impl CallRecord {
                 _ => ("☐", TextStyle::PLAIN),
             };
             let words = text::clean(text_of("content")).replace('\n', " ");
-            indented(StyledLine::styled(format!("{glyph} {words}"), style), BODY)
+            StyledLine::styled(format!("{glyph} {words}"), style).indented(BODY)
         };
         todos.iter().map(row).flat_map(|line| line.wrapped(look.columns, BODY + 2)).collect()
     }
@@ -220,14 +220,6 @@ fn bound_value(value: &mut Value, limit: usize) {
     }
 }
 
-/// A line with blanks before it.
-pub fn indented(line: StyledLine, columns: usize) -> StyledLine {
-    let mut out = StyledLine::plain(" ".repeat(columns));
-    out.fill = line.fill;
-    out.append(line);
-    out
-}
-
 /// The line of a call: glyph, verb, object, and what came of it. All lines of a multi-line command are shown.
 pub fn title(label: &CallLabel, state: CallState, facts: &[String], look: &RecordLook<'_>) -> Vec<StyledLine> {
     let mut line = StyledLine::plain(MARGIN).and_line(state.glyph(look.theme));
@@ -242,7 +234,7 @@ pub fn title(label: &CallLabel, state: CallState, facts: &[String], look: &Recor
     let mut parts = object.trim_end().split('\n');
     line.push(parts.next().unwrap_or_default(), TextStyle::PLAIN);
     let mut lines = vec![line];
-    lines.extend(parts.map(|part| indented(StyledLine::plain(part), look.indent(OBJECT))));
+    lines.extend(parts.map(|part| StyledLine::plain(part).indented(look.indent(OBJECT))));
     if let Some(last) = lines.last_mut() {
         for (index, fact) in facts.iter().enumerate() {
             let dot = if index == 0 && object.trim().is_empty() { "" } else { " · " };
@@ -263,9 +255,13 @@ fn shortened(argument: &str, characters: usize) -> String {
 fn detail_lines(detail: &CallDetail, look: &RecordLook<'_>) -> Vec<StyledLine> {
     let (theme, limits) = (look.theme, look.limits);
     let columns = look.columns.saturating_sub(BODY);
-    let body = |rows: Vec<StyledLine>| rows.into_iter().map(|row| indented(row, look.indent(BODY))).collect();
+    let body = |rows: Vec<StyledLine>| rows.into_iter().map(|row| row.indented(look.indent(BODY))).collect();
     let output = |text: &str| tools::output::beginning(text, limits.output, columns, TextStyle::PLAIN, theme);
-    let markdown = || MarkdownOptions { columns: look.markdown().columns.saturating_sub(BODY), ..look.markdown() };
+    let markdown = || MarkdownOptions {
+        columns: look.markdown().columns.saturating_sub(BODY),
+        wrap: ProseWrap::Terminal,
+        ..look.markdown()
+    };
     match detail {
         CallDetail::Output(text) => body(output(text)),
         CallDetail::Whole(text) if limits.is_whole() => body(output(text)),
@@ -279,7 +275,7 @@ fn detail_lines(detail: &CallDetail, look: &RecordLook<'_>) -> Vec<StyledLine> {
         }
         CallDetail::Change { path, hunks, is_dim } => {
             let options = DiffOptions { theme, columns: look.columns.saturating_sub(DIFF), path, limit: limits.diff };
-            let rows = diff::render(hunks, &options).into_iter().map(|row| indented(row, look.indent(DIFF)));
+            let rows = diff::render(hunks, &options).into_iter().map(|row| row.indented(look.indent(DIFF)));
             rows.map(|row| if *is_dim { dimmed(&row, look.faint()) } else { row }).collect()
         }
         CallDetail::Report(text) if limits.is_whole() => body(wrapped(markdown::render(text, &markdown()), columns)),
