@@ -56,6 +56,11 @@ fn part(screen: &str, from: &str, to: &str) -> Vec<String> {
     rows[first..=last].iter().map(|row| row.trim_end().to_owned()).collect()
 }
 
+/// The rows of the screen.
+fn rows(terminal: &TestTerminal) -> Vec<String> {
+    terminal.written().1.iter().map(|row| row.trim_end().to_owned()).collect()
+}
+
 #[test]
 fn what_streams_stands_as_it_will_stand_when_it_is_finished() {
     for columns in [40, 80, 120, 200] {
@@ -66,18 +71,19 @@ fn what_streams_stands_as_it_will_stand_when_it_is_finished() {
         let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(columns, 60);
         terminal.wait_for(" medium");
         terminal.send("explain it\r");
-        gate.open_for(2);
+        gate.open_for(3);
         let mut seen: Vec<Vec<String>> = Vec::new();
         for (_, word) in &pieces()[..5] {
             gate.open_for(1);
-            let screen = terminal.wait_for(word);
-            let end = screen.lines().position(|row| row.contains("esc to interrupt")).unwrap();
-            let rows: Vec<String> = screen.lines().take(end).map(|row| row.trim_end().to_owned()).collect();
+            terminal.wait_for(word);
+            let rows = rows(&terminal);
             let first = rows.iter().position(|row| row.contains("The total")).unwrap();
-            seen.push(rows[first..].to_vec());
+            let end = rows.iter().position(|row| row.contains("esc to interrupt")).unwrap();
+            seen.push(rows[first..end].to_vec());
         }
         gate.open_all();
-        let finished = part(&idle(&terminal, "That is the end."), "The total", "That is the end.");
+        let screen = idle(&terminal, "That is the end.");
+        let finished = part(&rows(&terminal).join("\n"), "The total", "That is the end.");
         for rows in seen {
             // The last row may still grow.
             let stable = rows.iter().rposition(|row| !row.is_empty()).unwrap_or(0);
@@ -89,13 +95,7 @@ fn what_streams_stands_as_it_will_stand_when_it_is_finished() {
             finished.iter().any(|row| row.contains("https://example.test/rounding/of/money?unit=cent"))
                 == (columns > 40)
         );
-        let code: String = finished
-            .iter()
-            .skip_while(|row| !row.starts_with("let total"))
-            .take_while(|row| !row.is_empty())
-            .map(String::as_str)
-            .collect();
-        assert_eq!(code, CODE, "flush left and whole: {finished:#?}");
+        assert!(screen.contains(&format!("\n{CODE}\nlet three = 3;\n")), "flush left and one line: {screen}");
     }
 }
 
@@ -172,7 +172,7 @@ fn the_banner_names_model_effort_and_what_changed() {
     let screen = terminal.wait_for("2 changed");
     let rows: Vec<&str> = screen.lines().collect();
     assert!(rows[0].starts_with("  ◆ gimlet ") && rows[0].ends_with(" · Opus 5.5 · medium"), "{screen}");
-    assert!(rows[1].contains(" · trunk · 2 changed ") && rows[1].ends_with("/help  /resume"), "{screen}");
+    assert!(rows[1].contains(" · trunk · 2 changed"), "{screen}");
     assert!(screen.contains("\n  ask before edits · Opus 5.5 · medium"), "{screen}");
     terminal.send("hi\r");
     let screen = idle(&terminal, "Hello.");

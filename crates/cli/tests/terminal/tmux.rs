@@ -163,15 +163,15 @@ fn a_window_that_becomes_narrow_keeps_no_copy_of_the_prompt() {
     // [TST-247]
     let server = ModelServer::script([]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    crate::common::git(&sandbox, "init -q -b trunk");
+    sandbox.write_config("settings.json", r#"{"respondToBashCommands": false}"#);
     let Some(tmux) = Tmux::start(&sandbox, 138, 11) else {
         eprintln!("NOT RUN: there is no tmux");
         return;
     };
-    // Once it is complete, the banner stands above the live region.
-    for part in [" · Opus 5.5 · medium", " · trunk"] {
-        tmux.wait_for(part);
-    }
+    tmux.wait_for("? for shortcuts");
+    // Rows of a screen that is not full are moved into the scrollback, where nobody can change them.
+    tmux.keys(&["!seq 20", "Enter"]);
+    tmux.wait_for("▌ !seq 20");
     tmux.wait_for("? for shortcuts");
     for (columns, rows) in [(40, 21), (120, 12), (44, 18)] {
         tmux.resize(columns, rows);

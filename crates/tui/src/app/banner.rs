@@ -9,6 +9,8 @@ use terminal::text;
 use terminal::theme::ThemeToken;
 
 const HINTS: &str = "/help  /resume";
+/// The column at which the hints end in a wide window. A wide row would be wrapped into several when the window becomes narrow.
+const HINTS_END: usize = 80;
 
 /// A banner that is not printed yet.
 #[derive(Clone, Debug)]
@@ -51,7 +53,7 @@ impl App {
         for part in [branch, changed].into_iter().flatten() {
             place.push(format!(" · {part}"), faint);
         }
-        let gap = self.size.columns.saturating_sub(place.width() + text::width(HINTS) + 1);
+        let gap = self.size.columns.min(HINTS_END).saturating_sub(place.width() + text::width(HINTS) + 1);
         if self.preferences.shows_hints && gap >= 2 {
             place.push(" ".repeat(gap), TextStyle::PLAIN);
             place.push(HINTS, faint);

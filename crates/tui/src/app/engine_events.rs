@@ -232,11 +232,7 @@ impl App {
                     None => self.note(&done.summary, ThemeToken::Inactive),
                 }
             }
-            SystemBody::LocalCommandOutput { content } => {
-                self.local_output(&content);
-                // It may have changed the model, the effort or the session's name; the engine says so after the command.
-                self.interface_settings.are_outdated = true;
-            }
+            SystemBody::LocalCommandOutput { content } => self.local_output(&content),
             SystemBody::CommandsChanged { commands } => self.session.learn_commands(commands),
             SystemBody::Informational { content, level } => {
                 if self.activity.turn.is_none() {

@@ -22,7 +22,7 @@ pub struct InterfaceSettings {
     /// The verbs are added to the built-in ones instead of replacing them.
     adds_verbs: bool,
     /// A command may have changed what the engine said; it is asked again after the turn.
-    pub(super) are_outdated: bool,
+    pub(in crate::app) are_outdated: bool,
 }
 
 impl InterfaceSettings {

@@ -115,6 +115,10 @@ impl App {
 
     /// Prints an item of the record.
     pub(super) fn print_item(&mut self, item: &RecordItem) {
+        if let RecordItem::Output { .. } = item {
+            // A command may have changed the model, the effort or the session's name; the engine says so after it.
+            self.interface_settings.are_outdated = true;
+        }
         let lines = match item {
             RecordItem::Thinking { text, .. } if self.has_screen_reader() && !text.is_empty() => {
                 vec![StyledLine::plain(terminal::text::clean(text.lines().next().unwrap_or_default()))]
