@@ -137,7 +137,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("output-style", &[], "", "Output style", CommandAction::Elsewhere("Set it with `gimlet config set outputStyle <name>`; it holds from the next conversation on (/clear).")),
     row("pr-comments", &[], "", "Comments of a pull request", CommandAction::Elsewhere("Ask for them in your own words: the gh command can fetch them.")),
     row("release-notes", &[], "", "Change log", CommandAction::Elsewhere("See CHANGELOG.md of gimlet.")),
-    row("rewind", &["checkpoint", "undo"], "", "Restore code or conversation", CommandAction::Elsewhere("Files: `gimlet undo` in a shell. Conversations: `gimlet --resume <id> --resume-session-at <message>`.")),
+    row("rewind", &["checkpoint", "undo"], "", "Restore code or conversation", CommandAction::Elsewhere("`gimlet rewind` in a shell lists the prompts and goes back to one, with files, conversation or both.")),
     row("sandbox", &[], "", "Sandbox", CommandAction::Elsewhere("Use `gimlet sandbox status` in a shell; settings below `sandbox` switch it on.")),
     row("ultraplan", &[], "", "Planning", CommandAction::Elsewhere("Use /plan.")),
     row("vim", &[], "", "Vim keys", CommandAction::Elsewhere("Set it with `gimlet config set editorMode vim`.")),

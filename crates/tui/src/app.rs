@@ -151,7 +151,7 @@ pub enum AppEffect {
     /// Show a text in the external editor; changes made there are dropped.
     View(String),
     /// Store this API key and open the session again.
-    SignIn(String),
+    SignIn(onboarding::SignInEntry),
     /// Read the picture in the clipboard; answered by `AppInput::Pictures`.
     ClipboardPicture,
     /// Read these files; answered by `AppInput::Pictures`.

@@ -68,13 +68,13 @@ fn the_rule_can_be_changed_before_it_is_saved() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, (100, 30));
     terminal.send("make it\r");
-    terminal.wait_for("2. Yes, and do not ask again for Bash(mkdir");
+    terminal.wait_for("2. Yes, and do not ask again for  mkdir *  in this project");
     terminal.answer(DOWN);
-    terminal.wait_for("e to edit the rule");
+    terminal.wait_for("e edits the rule");
     terminal.send("e");
     terminal.wait_for("rule: Bash(mkdir");
     terminal.send("\x15Bash(mkdir one)\r");
-    terminal.wait_for("do not ask again for Bash(mkdir one)");
+    terminal.wait_for("do not ask again for  mkdir one  in this project");
     terminal.send("\r");
     terminal.wait_for("  Made.");
     let saved = json_of(&sandbox.project().join(".claude/settings.local.json"));

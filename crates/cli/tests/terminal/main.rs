@@ -7,6 +7,7 @@ mod common;
 
 mod agents;
 mod around;
+mod asking;
 mod btw;
 mod cd;
 mod dialogs;

@@ -173,9 +173,9 @@ fn servers_of_a_project_are_approved_one_by_one() {
         "beta": {"command": "sh", "args": ["-c", "touch beta-ran; cat"]},
     }});
     sandbox.write(".mcp.json", declared.to_string());
+    // Trust alone says nothing of servers that were not shown.
+    sandbox.gimlet(&["trust", "--yes"]).run().expect_code(0);
     let mut terminal = picker(&sandbox, &[], (80, 24));
-    terminal.wait_for("Do you trust");
-    terminal.answer("1");
     let screen = terminal.wait_for("Use an MCP server");
     assert!(screen.contains("touch alpha-ran") && screen.contains("1 more after this one"), "{screen}");
     terminal.answer("4");
@@ -205,10 +205,12 @@ fn a_server_that_was_put_off_is_listed() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let args = json!(["-c", "cat", "--api-key", "hunter22-canary"]);
     sandbox.write(".mcp.json", json!({"mcpServers": {"alpha": {"command": "sh", "args": args}}}).to_string());
-    let mut terminal = picker(&sandbox, &[], (100, 30));
+    let terminal = picker(&sandbox, &[], (100, 30));
     let screen = terminal.wait_for("Do you trust");
     assert!(screen.contains("--api-key") && !screen.contains("canary"), "{screen}");
-    terminal.answer("1");
+    drop(terminal);
+    sandbox.gimlet(&["trust", "--yes"]).run().expect_code(0);
+    let mut terminal = picker(&sandbox, &[], (100, 30));
     let screen = terminal.wait_for("Use an MCP server");
     assert!(screen.contains("--api-key") && !screen.contains("canary"), "{screen}");
     terminal.answer("3");
