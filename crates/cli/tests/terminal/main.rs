@@ -14,6 +14,7 @@ mod images;
 mod mcp;
 mod picker;
 mod pictures;
+mod prompt;
 mod queue;
 mod session;
 mod tmux;

@@ -421,3 +421,7 @@ fn land(editor: &mut Editor, at: usize) {
 fn lines(text: &str, from: usize, to: usize) -> Range<usize> {
     motion::line_start(text, from)..motion::line_end(text, to)
 }
+
+#[cfg(test)]
+#[path = "vim_tests.rs"]
+mod tests;

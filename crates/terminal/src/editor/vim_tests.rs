@@ -26,7 +26,7 @@ fn motions() {
     let at = |keys| after("foo.bar baz\n  next line", keys).1;
     assert_eq!(
         [at("w"), at("W"), at("e"), at("3l"), at("$"), at("jj"), at("j^"), at("G")],
-        [3, 8, 2, 3, 11, 12, 14, 23]
+        [3, 8, 2, 3, 10, 12, 14, 14]
     );
     assert_eq!(
         [at("wwb"), at("$b"), at("$B"), at("fb"), at("tb"), at("fb;"), at("$Fb"), at("fb;,")],

@@ -265,12 +265,17 @@ impl KeyBindings {
     /// One key chord of an action, for hints; the user's bindings are preferred to the defaults. `None` when it has
     /// none.
     pub fn keys_of(&self, action: KeyAction) -> Option<String> {
+        self.chord_of(action).map(show_chord)
+    }
+
+    /// The presses of that chord.
+    pub fn chord_of(&self, action: KeyAction) -> Option<&[KeyPress]> {
         let own = self.all.iter().rev().find(|binding| {
             let text = show_chord(&binding.keys);
             binding.action == action && !action.defaults().contains(&text.as_str())
         });
         let any = || self.all.iter().find(|binding| binding.action == action);
-        own.or_else(any).map(|binding| show_chord(&binding.keys))
+        own.or_else(any).map(|binding| binding.keys.as_slice())
     }
 }
 

@@ -174,7 +174,7 @@ pub fn title(label: &CallLabel, mood: CallState, theme: &Theme) -> Vec<StyledLin
 }
 
 pub fn plural(count: usize, word: &str) -> String {
-    if count == 1 { word.to_owned() } else { format!("{word}s") }
+    wire::counting::plural(count, word)
 }
 
 #[cfg(test)]
