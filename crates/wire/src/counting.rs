@@ -4,13 +4,12 @@
 use std::fmt::Display;
 
 /// A number and its noun, given in the singular.
-pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
-    let number = count.to_string();
-    format!("{number} {}", plural(count, noun))
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    format!("{count} {}", plural(count, noun))
 }
 
 /// The noun alone, as it stands after this number.
-pub fn plural<N: PartialEq + From<u8>>(count: N, noun: &str) -> String {
+pub fn plural<N: Copy + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     if count == N::from(1) {
         return noun.to_owned();
     }

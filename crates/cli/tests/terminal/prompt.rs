@@ -13,7 +13,7 @@ const CTRL_R: &str = "\x12";
 const CTRL_U: &str = "\x15";
 
 fn start(sandbox: &Sandbox) -> TestTerminal {
-    let terminal = sandbox.gimlet(&[]).terminal(90, 30);
+    let terminal = sandbox.gimlet::<&str>(&[]).terminal(90, 30);
     terminal.wait_until("a prompt", |screen| screen.contains("? for shortcuts") || screen.contains("ask before edits"));
     terminal
 }
@@ -144,4 +144,66 @@ fn arguments_are_hinted_and_completed() {
     terminal.send(TAB);
     terminal.wait_for("❯ packages/app/");
     assert!(server.requests().is_empty());
+}
+
+/// [CLI-213] Commands that show something ask the model nothing, those that are prompts expand, and an answer about a
+/// command that is not there names what was typed.
+#[test]
+fn commands_answer_expand_or_say_what_to_do_instead() {
+    let server = ModelServer::script([ScriptedReply::text("Simpler.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let said = |prompt: &str| sandbox.gimlet(&["-p", prompt]).run().expect_code(0).stdout;
+    for (prompt, answer) in [
+        ("/sandbox", "The sandbox is off"),
+        ("/release-notes", "Unreleased"),
+        ("/bg", "/bg: A conversation cannot run on"),
+        ("/proactive 5m", "/proactive: There is no timer"),
+        ("/goal", "docs/hooks.md"),
+        ("/branch", "/branch needs the terminal interface"),
+    ] {
+        let said = said(prompt);
+        assert!(said.contains(answer), "{prompt}: {said}");
+    }
+    assert!(server.requests().is_empty());
+    assert!(said("/simplify src/cart.rs").contains("Simpler."));
+    let sent = server.request(0).all_text();
+    assert!(sent.contains("What to look at: src/cart.rs") && !sent.contains("$ARGUMENTS"), "{sent}");
+}
+
+/// `/export` asks where, and the one key that is needed writes it.
+#[test]
+fn export_asks_where() {
+    let server = ModelServer::script([ScriptedReply::text("Worth keeping.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox);
+    terminal.send("ask\r");
+    terminal.wait_for("Worth keeping.");
+    wait_idle(&terminal);
+    terminal.send("/export\r");
+    terminal.wait_for("conversation.md");
+    terminal.answer(ENTER);
+    terminal.wait_for("The conversation is in");
+    assert!(sandbox.read("conversation.md").contains("Worth keeping."));
+}
+
+/// `/branch` goes on in a copy: the conversation it was made from gets nothing more.
+#[test]
+fn a_branch_leaves_its_conversation_as_it_is() {
+    let server = ModelServer::script(["In the first.", "In the copy."].map(ScriptedReply::text));
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox);
+    terminal.send("begin\r");
+    terminal.wait_for("In the first.");
+    wait_idle(&terminal);
+    terminal.send("/branch\r");
+    terminal.wait_for("This is a copy now");
+    terminal.wait_for("Another conversation");
+    terminal.send("go on\r");
+    terminal.wait_for("In the copy.");
+    wait_idle(&terminal);
+    let texts: Vec<String> =
+        sandbox.transcript_paths().iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    assert_eq!(texts.len(), 2);
+    assert_eq!(texts.iter().filter(|text| text.contains("In the first.")).count(), 2, "the copy has what was said");
+    assert_eq!(texts.iter().filter(|text| text.contains("In the copy.")).count(), 1);
 }

@@ -29,6 +29,13 @@ impl App {
         }
     }
 
+    /// Commands became known: the one being typed may be among them.
+    pub(in crate::app) fn suggest_again(&mut self) {
+        if self.prompt.editor.text().starts_with('/') {
+            self.suggest();
+        }
+    }
+
     fn suggest_commands(&mut self, wanted: SuggestionQuery) {
         if wanted.query.is_empty() {
             self.load_history();
