@@ -164,11 +164,11 @@ impl Vim {
     fn escape(&mut self, editor: &mut Editor) -> KeyHandling {
         let was_busy = self.mode != VimMode::Normal || !self.pending.is_empty();
         self.pending.clear();
-        self.to_normal(editor);
+        self.enter_normal(editor);
         if was_busy { KeyHandling::Yes } else { KeyHandling::No }
     }
 
-    fn to_normal(&mut self, editor: &mut Editor) {
+    fn enter_normal(&mut self, editor: &mut Editor) {
         self.mode = VimMode::Normal;
         let last = last_of_line(editor.text(), editor.cursor());
         if editor.cursor() > last {
@@ -214,7 +214,7 @@ impl Vim {
             editor.end_group();
         }
         if self.mode == VimMode::Normal {
-            self.to_normal(editor);
+            self.enter_normal(editor);
         }
     }
 

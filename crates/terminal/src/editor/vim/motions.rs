@@ -62,10 +62,10 @@ impl MotionStart<'_> {
         match motion {
             VimMotion::Left => self.left(times),
             VimMotion::Right => self.right(times),
-            VimMotion::NextChar => self.next_char(times),
+            VimMotion::NextChar => Some(self.next_char(times)),
             VimMotion::Down | VimMotion::Up => self.vertical(motion, times),
             VimMotion::NextWord(size) => self.next_word(size, times),
-            VimMotion::WordEnd(size) => self.word_end(size, times),
+            VimMotion::WordEnd(size) => Some(self.word_end(size, times)),
             VimMotion::WordStart(size) => self.word_start(size, times),
             VimMotion::LineStart => Some(exclusive(motion::line_start(text, from))),
             VimMotion::FirstNonBlank => Some(exclusive(objects::first_non_blank(text, from))),
@@ -98,13 +98,13 @@ impl MotionStart<'_> {
     }
 
     /// The space bar goes on in the next line.
-    fn next_char(&self, times: usize) -> Option<MotionTarget> {
+    fn next_char(&self, times: usize) -> MotionTarget {
         let step = |at: usize| {
             let next = motion::right(self.text, at);
             let is_break = self.purpose == MotionUse::Move && self.text[next..].starts_with('\n');
             if is_break && !objects::is_empty_line(self.text, next) { next + 1 } else { next }
         };
-        Some(exclusive((0..times).fold(self.from, |at, _| step(at))))
+        exclusive((0..times).fold(self.from, |at, _| step(at)))
     }
 
     fn vertical(&self, motion: VimMotion, times: usize) -> Option<MotionTarget> {
@@ -151,9 +151,9 @@ impl MotionStart<'_> {
         Some(exclusive(at))
     }
 
-    fn word_end(&self, size: WordSize, times: usize) -> Option<MotionTarget> {
+    fn word_end(&self, size: WordSize, times: usize) -> MotionTarget {
         let at = (0..times).fold(self.from, |at, _| objects::word_end(self.text, at, size));
-        Some(MotionTarget { at, reach: MotionReach::Inclusive, goal: None })
+        MotionTarget { at, reach: MotionReach::Inclusive, goal: None }
     }
 
     fn word_start(&self, size: WordSize, times: usize) -> Option<MotionTarget> {

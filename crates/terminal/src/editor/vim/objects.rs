@@ -137,7 +137,7 @@ fn word_object(text: &str, at: usize, reach: ObjectReach, size: WordSize, count:
     match reach {
         ObjectReach::Inside => {
             for _ in 0..count {
-                end = run_or_break(text, end)?;
+                end = run_or_break(text, end);
                 end = end_of_run(text, end, size).max(end);
             }
             Some(start..end)
@@ -172,11 +172,11 @@ fn word_object(text: &str, at: usize, reach: ObjectReach, size: WordSize, count:
 }
 
 /// The next run: in the next line when this one is at its end.
-fn run_or_break(text: &str, at: usize) -> Option<usize> {
+fn run_or_break(text: &str, at: usize) -> usize {
     if !text[at..].starts_with('\n') || is_empty_line(text, at) {
-        return Some(at);
+        return at;
     }
-    Some(at + 1)
+    at + 1
 }
 
 fn quoted(text: &str, at: usize, reach: ObjectReach, quote: char) -> Option<Range<usize>> {

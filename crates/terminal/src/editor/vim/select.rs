@@ -26,7 +26,7 @@ impl Vim {
     pub(super) fn select(&mut self, editor: &mut Editor, shape: VimShape) {
         let mode = if shape == VimShape::Lines { VimMode::VisualLine } else { VimMode::Visual };
         if self.mode == mode {
-            return self.to_normal(editor);
+            return self.enter_normal(editor);
         }
         if self.mode == VimMode::Normal {
             self.anchor = editor.cursor();
