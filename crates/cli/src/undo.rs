@@ -165,7 +165,7 @@ fn row_json(header: &SnapshotHeader, in_force: bool) -> Value {
     json!({
         "id": header.id,
         "time": sys::clock::iso(header.at),
-        "kind": match header.kind { ChangeKind::Command => "command", ChangeKind::Edit => "edit", ChangeKind::Undo => "undo" },
+        "kind": kind(header.kind),
         "what": header.what,
         "session_id": header.session,
         "cwd": header.cwd.display().to_string(),
@@ -174,6 +174,15 @@ fn row_json(header: &SnapshotHeader, in_force: bool) -> Value {
         "complete": header.is_complete(),
         "in_force": in_force,
     })
+}
+
+fn kind(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Command => "command",
+        ChangeKind::Edit => "edit",
+        ChangeKind::Undo => "undo",
+        ChangeKind::Rewind => "rewind",
+    }
 }
 
 fn show(undone: &UndoResult, asked: &UndoArgs) -> String {

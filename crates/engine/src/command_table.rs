@@ -154,7 +154,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("logout", &[], "", "Sign out", CommandAction::Elsewhere("Use `gimlet auth logout` in a shell.")),
     row("output-style", &[], "", "Output style", CommandAction::Elsewhere("Set it with `gimlet config set outputStyle <name>`; it holds from the next conversation on (/clear).")),
     row("pr-comments", &[], "", "Comments of a pull request", CommandAction::Elsewhere("Ask for them in your own words: the gh command can fetch them.")),
-    row("rewind", &["checkpoint", "undo"], "", "Restore code or conversation", CommandAction::Elsewhere("Files: `gimlet undo` in a shell. Conversations: `gimlet --resume <id> --resume-session-at <message>`.")),
+    row("rewind", &["checkpoint", "undo"], "", "Restore code or conversation", CommandAction::Elsewhere("`gimlet rewind` in a shell lists the prompts and goes back to one, with files, conversation or both.")),
     row("ultraplan", &[], "", "Planning", CommandAction::Elsewhere("Use /plan.")),
     row("vim", &[], "", "Vim keys", CommandAction::Elsewhere("Set it with `gimlet config set editorMode vim`.")),
     // Missing.

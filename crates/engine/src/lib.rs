@@ -65,7 +65,9 @@ mod embedding;
 mod open;
 pub mod query;
 mod repeats;
+pub mod repository;
 mod result;
+mod rewind;
 pub mod screens;
 mod serve;
 mod session;
@@ -97,8 +99,9 @@ pub use session_parts::options::{
     StartRequest, ThinkingOption, ToolOptions, WorktreeChoice,
 };
 pub use session_parts::provider::NOT_LOGGED_IN;
-pub use session_parts::start_error::{StartError, StartFailure};
 /// Parts that hosts use without a session.
+pub use session_parts::rewind as rewinding;
+pub use session_parts::start_error::{StartError, StartFailure};
 pub use session_parts::{export, facts, hooks, options, picture, preflight, prompt_history, sandbox};
 /// The environment of a session, which may be another than that of the process.
 pub use sys::Env;

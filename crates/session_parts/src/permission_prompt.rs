@@ -3,8 +3,9 @@
 //! when nobody can answer. There is no timeout, and an unreadable answer is a refusal.
 
 use crate::questions::{HostAnswer, HostQuestions, QuestionFailure};
-use permission::{Access, DecisionReason, PathFacts, PermissionRefusal, RuleSuggestion};
+use permission::{Access, DecisionReason, FileAccess, FilePlace, PathFacts, PermissionRefusal, RuleSuggestion};
 use serde_json::value::RawValue;
+use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 use wire::control::{CanUseTool, CommandPart, HostQuestion, MatchedRule, PermissionAnswer, PermissionUpdate};
 
@@ -128,13 +129,25 @@ impl PermissionQuestion<'_> {
             description: self.description(),
             permission_suggestions: self.suggestions.iter().map(RuleSuggestion::to_json).collect(),
             blocked_path: self.blocked_path(),
-            decision_reason: Some(permission::escape_invisible(&reason.describe())),
+            decision_reason: self.reason_in_words().map(|words| permission::escape_invisible(&words)),
             decision_reason_type: Some(reason.kind().into()),
             matched_ask_rule: matched_rule(reason),
             tool_use_id: self.tool_use_id.to_owned(),
             requires_user_interaction: matches!(reason, DecisionReason::Interaction),
             command_parts: self.parts.clone(),
             agent_id: self.agent_id.map(str::to_owned),
+        }
+    }
+
+    /// Why the call is asked about, where there is more to say than that no rule allows it.
+    fn reason_in_words(&self) -> Option<String> {
+        match &self.refusal.reason {
+            DecisionReason::NoRule => None,
+            DecisionReason::WorkingDirectory => {
+                let path = PathBuf::from(self.blocked_path()?);
+                Some(permission::describe_file(FileAccess::Reads, Some(&path), FilePlace::Outside))
+            }
+            reason => Some(reason.describe()),
         }
     }
 
@@ -165,25 +178,12 @@ impl PermissionQuestion<'_> {
     /// The path that caused the question, resolved.
     fn blocked_path(&self) -> Option<String> {
         let path = self.refusal.path.as_deref()?;
-        let outside = self.suggestions.iter().any(|suggestion| match suggestion {
-            RuleSuggestion::AddDirectories { .. } => true,
-            RuleSuggestion::AddRules { .. } | RuleSuggestion::SetMode { .. } => false,
-        });
-        let in_the_way = match self.refusal.reason {
-            DecisionReason::WorkingDirectory | DecisionReason::SafetyCheck(_) => true,
-            DecisionReason::Rule { .. }
-            | DecisionReason::Mode(_)
-            | DecisionReason::ReadOnlyCommand
-            | DecisionReason::Harmless
-            | DecisionReason::NotUnderstood(_)
-            | DecisionReason::Reads(_)
-            | DecisionReason::Sandboxed
-            | DecisionReason::SandboxOverride
-            | DecisionReason::Hook(_)
-            | DecisionReason::Interaction
-            | DecisionReason::RepositoryConfiguration(_)
-            | DecisionReason::NoRule => outside,
-        };
+        let in_the_way = matches!(
+            self.refusal.reason,
+            DecisionReason::WorkingDirectory
+                | DecisionReason::SafetyCheck(_)
+                | DecisionReason::OpensFile { place: FilePlace::Outside, .. }
+        );
         let real = self.facts.real_location(path).unwrap_or(path);
         in_the_way.then(|| real.to_string_lossy().into_owned())
     }

@@ -7,6 +7,7 @@ mod common;
 
 mod agents;
 mod around;
+mod asking;
 mod btw;
 mod cd;
 mod dialogs;
@@ -16,6 +17,7 @@ mod picker;
 mod pictures;
 mod prompt;
 mod queue;
+mod reading;
 mod session;
 mod tmux;
 mod views;

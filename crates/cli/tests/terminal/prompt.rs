@@ -136,7 +136,7 @@ fn arguments_are_hinted_and_completed() {
     terminal.wait_for("/theme [name] · Choose the colours");
     terminal.wait_for("❯ auto");
     terminal.send("dalt");
-    terminal.wait_for("❯ dark-daltonized");
+    terminal.wait_for("❯ light-daltonized");
     terminal.send(CTRL_U);
     terminal.wait_gone("daltonized");
     terminal.send("/add-dir pack");

@@ -8,6 +8,7 @@ use super::spinner::{RunningTurn, TurnWait};
 use super::{App, AppEffect, MotionLevel};
 use crate::notify::AlertChannel;
 use serde_json::Value;
+use terminal::markdown::ProseWrap;
 use terminal::theme::{BaseTheme, Theme, ThemeToken};
 use wire::control::HostRequest;
 
@@ -20,6 +21,8 @@ pub struct InterfaceSettings {
     verbs: Vec<String>,
     /// The verbs are added to the built-in ones instead of replacing them.
     adds_verbs: bool,
+    /// A command may have changed what the engine said; it is asked again after the turn.
+    pub(in crate::app) are_outdated: bool,
 }
 
 impl InterfaceSettings {
@@ -55,6 +58,8 @@ impl App {
         if self.interface_settings.request_id.take_if(|asked| asked == request_id).is_none() {
             return false;
         }
+        self.session.apply_shown(body);
+        self.print_complete_banner();
         let Some(settings) = body.get("effective") else { return true };
         let flag = |name: &str| settings.get(name).and_then(Value::as_bool);
         let channel = settings.get("preferredNotifChannel").and_then(Value::as_str).and_then(AlertChannel::parse);
@@ -63,6 +68,10 @@ impl App {
         if let Some(reduced) = flag("prefersReducedMotion") {
             self.preferences.motion = if reduced { MotionLevel::Reduced } else { MotionLevel::Full };
         }
+        if let Some(wrap) = settings.get("wrap").and_then(Value::as_str).and_then(ProseWrap::parse) {
+            self.preferences.wrap = wrap;
+        }
+        self.preferences.shows_turn_line = flag("showTurnDuration").unwrap_or(self.preferences.shows_turn_line);
         if settings.get("statusLine").is_some() {
             self.status.schedule_now(self.now);
         }
@@ -106,6 +115,13 @@ impl App {
             ("prefersReducedMotion", value) => {
                 let reduced = value.and_then(Value::as_bool) == Some(true);
                 self.preferences.motion = if reduced { MotionLevel::Reduced } else { MotionLevel::Full };
+            }
+            ("showTurnDuration", value) => {
+                self.preferences.shows_turn_line = value.and_then(Value::as_bool) != Some(false);
+            }
+            ("wrap", value) => {
+                let wrap = value.and_then(Value::as_str).and_then(ProseWrap::parse);
+                self.preferences.wrap = wrap.unwrap_or(ProseWrap::Words);
             }
             _ => {}
         }

@@ -1,8 +1,8 @@
 //! Panel jobs: files and git are read outside the loop, and the result arrives as an input.
 
-use super::effects::EffectRunner;
+use super::effects::{EffectRunner, store_sign_in};
 use crate::app::AppInput;
-use crate::app::panel::{PanelJob, PanelJobResult};
+use crate::app::panel::{PanelJob, PanelJobResult, StoredSignIn};
 use engine::screens;
 use std::path::PathBuf;
 
@@ -41,7 +41,10 @@ impl EffectRunner {
                 }
                 PanelJob::Themes => PanelJobResult::Themes(screens::themes(&boot.env)),
                 PanelJob::Doctor => PanelJobResult::Doctor(doctor(&boot.env)),
-                PanelJob::SignIn(key) => PanelJobResult::SignedIn(engine::prompt_history::store_key(&boot.env, &key)),
+                PanelJob::SignIn(entry) => PanelJobResult::SignedIn(
+                    store_sign_in(&boot.env, &boot.cwd, &entry)
+                        .map(|place| StoredSignIn { place, has_endpoint: entry.endpoint.is_some() }),
+                ),
                 PanelJob::SignOut => PanelJobResult::SignedOut(screens::sign_out(&boot.env)),
                 PanelJob::EditSettings(_) | PanelJob::EditKeys | PanelJob::EditFile(_) | PanelJob::Diff => {
                     PanelJobResult::Note(Err("There is no place for that file: set HOME".into()))
