@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use std::path::Path;
 use wire::counting::plural;
 
-/// The one place that chooses.
-const HOME: &str = "crates/wire/src/counting.rs";
+/// Where plurals are made, and examples of them.
+const ALLOWED: [&str; 2] = ["crates/wire/src/counting.rs", "xtask/src/plurals.rs"];
 
 pub(crate) fn check(root: &Path) -> Result<()> {
     let mut files = Vec::new();
@@ -17,7 +17,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     let mut wrong = Vec::new();
     for path in files {
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        if shown != HOME {
+        if !ALLOWED.contains(&shown.as_str()) {
             let text = std::fs::read_to_string(&path)?;
             wrong.extend(by_hand(&text).into_iter().map(|line| format!("{shown}:{line}")));
         }

@@ -258,8 +258,8 @@ fn change_lines(tool: &str, input: &Value, outcome: &CallOutcome, theme: &Theme,
     let (added, removed) = diff::counts(&hunks);
     let summary = format!(
         "{added} {} and {removed} {}",
-        if added == 1 { "addition" } else { "additions" },
-        if removed == 1 { "removal" } else { "removals" }
+        super::plural(added as usize, "addition"),
+        super::plural(removed as usize, "removal")
     );
     let mut lines = vec![StyledLine::plain(summary)];
     lines.extend(diff::render(&hunks, &look));
