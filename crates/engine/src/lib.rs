@@ -82,6 +82,8 @@ mod typed_skills;
 mod view;
 mod worktree_tools;
 
+pub use command_table::is_command;
+pub use commands::UNKNOWN_COMMAND;
 pub use embedding::{
     PermissionCall, QuestionChoice, QuestionForm, QuestionItem, Session, SessionBuilder, SessionError,
 };

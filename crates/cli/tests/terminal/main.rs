@@ -15,6 +15,7 @@ mod images;
 mod mcp;
 mod picker;
 mod pictures;
+mod prompt;
 mod queue;
 mod reading;
 mod record;

@@ -362,7 +362,7 @@ fn files_complete_and_titles_follow() {
     sandbox.write("src/wonderful.rs", "x");
     let mut terminal = start(&sandbox, &[]);
     terminal.send("see @wonder");
-    terminal.wait_for("  src/wonderful.rs");
+    terminal.wait_for("❯ src/wonderful.rs");
     terminal.send("\t");
     terminal.wait_for("❯ see @src/wonderful.rs");
     let bytes = terminal.bytes();

@@ -105,6 +105,7 @@ impl App {
 
     fn init(&mut self, init: &InitMessage) {
         self.session.id = Some(init.session_id.clone());
+        self.record_prompts();
         self.session.model = Some(init.model.clone());
         // The first `init` confirms the working directory; a later one with another directory is a move.
         let was_placed = std::mem::replace(&mut self.session.has_engine_cwd, true);
@@ -116,6 +117,8 @@ impl App {
             self.session.mode = mode;
         }
         self.session.cwd.clone_from(&init.cwd);
+        let server = |server: &serde_json::Value| server.get("name")?.as_str().map(str::to_owned);
+        self.session.servers = init.mcp_servers.iter().filter_map(server).collect();
         if self.session.commands.is_empty() {
             let command = |name: &String| CommandSummary { name: name.clone(), ..CommandSummary::default() };
             self.session.commands =
@@ -138,6 +141,7 @@ impl App {
         self.status.schedule_if_configured(self.now);
         self.session.cost_usd = 0.0;
         self.session.context_used = 0;
+        self.effects.push(AppEffect::ClearScreen);
         self.note("A new conversation.", ThemeToken::Inactive);
         if let Some(carried) = self.next_submission.take() {
             self.submit(carried);
@@ -171,6 +175,7 @@ impl App {
                 self.print_turn_line(self.now.saturating_sub(turn.started), cost);
             }
         }
+        self.offer_as_text(result.local_command.as_deref());
         if std::mem::take(&mut self.interface_settings.are_outdated) {
             self.request_settings();
         }
@@ -232,6 +237,8 @@ impl App {
                     None => self.note(&done.summary, ThemeToken::Inactive),
                 }
             }
+            // The name is among what the settings answer says.
+            SystemBody::SessionTitleChanged { .. } => self.request_settings(),
             SystemBody::LocalCommandOutput { content } => self.local_output(&content),
             SystemBody::CommandsChanged { commands } => self.session.learn_commands(commands),
             SystemBody::Informational { content, level } => {

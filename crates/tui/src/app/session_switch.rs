@@ -89,7 +89,9 @@ impl App {
 
     /// Queues a prompt before all others.
     pub fn submit_first(&mut self, text: &str) {
-        self.queue.hold_first(Submission::plain(text));
+        if !text.is_empty() {
+            self.queue.hold_first(Submission::plain(text));
+        }
     }
 
     /// Resets the interface for a session that replaced the previous one.

@@ -154,7 +154,7 @@ fn compact(input: &Value) -> String {
 }
 
 pub fn plural(count: usize, word: &str) -> String {
-    if count == 1 { word.to_owned() } else { format!("{word}s") }
+    wire::counting::plural(count, word)
 }
 
 /// A number with its word, such as `3 files`.
