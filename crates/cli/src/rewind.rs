@@ -12,6 +12,7 @@ use store::checkpoints::{CheckpointLog, OverwriteChoice, PromptPoint, RewindPart
 use store::find::{self, LatestScope};
 use store::{Snapshots, StoreLayout};
 use sys::Env;
+use wire::counting::counted;
 
 const USAGE: &str = "Usage: gimlet rewind [options]
 
@@ -193,7 +194,7 @@ fn list(log: &CheckpointLog, as_json: bool) -> String {
         text.push_str("\nOther branches (left by an earlier rewind):\n");
     }
     for branch in &log.branches {
-        let prompts = if branch.prompts == 1 { "1 prompt".into() } else { format!("{} prompts", branch.prompts) };
+        let prompts = counted(branch.prompts, "prompt");
         let resume = format!("gimlet --resume {} --resume-session-at {}", log.session_id, branch.leaf);
         writeln!(text, "      {}  {prompts}: {resume}", first_line(&branch.text)).ok();
     }
@@ -219,7 +220,7 @@ fn changes(point: &PromptPoint) -> String {
     if point.files == 0 && !point.has_shell_effects {
         return "no code changes".into();
     }
-    let files = if point.files == 1 { "1 file".into() } else { format!("{} files", point.files) };
+    let files = counted(point.files, "file");
     let shell = if point.has_shell_effects { ", with commands" } else { "" };
     format!("+{} −{} in {files}{shell}", point.added, point.removed)
 }
@@ -257,7 +258,7 @@ fn show(
         writeln!(text, "  not covered: `{}`: {}", escape_invisible(&effect.what), effect.why).ok();
     }
     if part.has_code() {
-        let files = if report.files.len() == 1 { "1 path".into() } else { format!("{} paths", report.files.len()) };
+        let files = counted(report.files.len(), "path");
         writeln!(text, "Files: {files}, +{} −{} lines", report.insertions, report.deletions).ok();
     }
     if part.has_conversation() && !asked.dry_run {

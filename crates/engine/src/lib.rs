@@ -63,6 +63,7 @@ mod decide;
 mod deferred;
 mod embedding;
 mod open;
+mod past_messages;
 pub mod query;
 mod repeats;
 pub mod repository;
@@ -81,6 +82,8 @@ mod typed_skills;
 mod view;
 mod worktree_tools;
 
+pub use command_table::is_command;
+pub use commands::UNKNOWN_COMMAND;
 pub use embedding::{
     PermissionCall, QuestionChoice, QuestionForm, QuestionItem, Session, SessionBuilder, SessionError,
 };

@@ -16,6 +16,7 @@ use std::fmt::Write;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 use sys::Env;
+use wire::counting::counted;
 
 /// Most lines of a page.
 const PAGE_LINES: u64 = 2_000;
@@ -294,6 +295,6 @@ impl ShownLines {
     /// The number of lines of the file.
     fn counted(&self) -> String {
         let more = if self.has_more { "more than " } else { "" };
-        format!("{more}{} {}", self.total, if self.total == 1 { "line" } else { "lines" })
+        format!("{more}{}", counted(self.total, "line"))
     }
 }

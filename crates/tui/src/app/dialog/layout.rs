@@ -4,6 +4,7 @@ use super::DialogArea;
 use terminal::style::{StyledLine, TextStyle};
 use terminal::text;
 use terminal::theme::ThemeToken;
+use wire::counting::counted;
 
 /// Rows of a preview inside the dialog, where there is room; the rest can be scrolled to.
 pub const PREVIEW_ROWS: usize = 12;
@@ -131,7 +132,7 @@ fn window(lines: Vec<StyledLine>, top: usize, room: usize, faint: TextStyle) -> 
     let top = top.min(all - shown);
     let mut out: Vec<StyledLine> = lines.into_iter().skip(top).take(shown).collect();
     let (above, below) = (top, all - top - shown);
-    let rows = |count: usize| if count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
+    let rows = |count: usize| counted(count, "row");
     let hidden = match (above, below) {
         (0, below) => format!("… {} below · pgdn", rows(below)),
         (above, 0) => format!("… {} above · pgup", rows(above)),
