@@ -174,7 +174,8 @@ impl LiveSession {
             let loaded = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?;
             restored = loaded.map_err(|error| error.to_string())?;
         }
-        let resume::RestoredConversation { history, sent_date, is_context_sent, sent_skill_lines, servers } = restored;
+        let resume::RestoredConversation { history, sent_date, is_context_sent, sent_skill_lines, servers, .. } =
+            restored;
         self.io.output.transcript.go_on_after(leaf);
         self.context.go_back(history.into(), sent_date, is_context_sent);
         self.io.knowledge.skills.go_back(sent_skill_lines);
