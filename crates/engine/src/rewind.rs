@@ -123,7 +123,7 @@ impl LiveSession {
                 self.io.output.host.notice(text.to_owned()).await;
             }
             Ok(Err(error)) => {
-                self.io.output.host.notice(format!("Warning: an interrupted rewind is not finished: {error}")).await
+                self.io.output.host.notice(format!("Warning: an interrupted rewind is not finished: {error}")).await;
             }
             Err(error) => tracing::error!(%error, "finishing a rewind failed"),
         }
