@@ -63,6 +63,7 @@ mod decide;
 mod deferred;
 mod embedding;
 mod open;
+mod past_messages;
 pub mod query;
 mod repeats;
 pub mod repository;

@@ -461,11 +461,10 @@ impl SessionAssembly {
         out: &EventSenders,
         session_id: &str,
     ) -> (Option<resume::RestoredConversation>, session_parts::mcp::RestoredServers) {
-        let has_boundary = self.conversation.loaded.as_ref().is_some_and(|loaded| loaded.boundary.is_some());
-        let mut restored = self.conversation.loaded.as_mut().map(resume::restore);
-        if let Some(restored) = restored.as_ref().filter(|_| self.options.host.replay_history) {
-            replay::send_history(restored, &out.stream, session_id, has_boundary);
+        if let Some(loaded) = self.conversation.loaded.as_ref().filter(|_| self.options.host.replay_history) {
+            replay::send_history(loaded, &out.stream, session_id);
         }
+        let mut restored = self.conversation.loaded.as_mut().map(resume::restore);
         let remembered = restored.as_mut().map(|r| std::mem::take(&mut r.servers)).unwrap_or_default();
         (restored, remembered)
     }

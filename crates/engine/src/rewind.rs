@@ -123,7 +123,8 @@ impl LiveSession {
                 self.io.output.host.notice(text.to_owned()).await;
             }
             Ok(Err(error)) => {
-                self.io.output.host.notice(format!("Warning: an interrupted rewind is not finished: {error}")).await;
+                let text = format!("Warning: an interrupted rewind is not finished: {error}");
+                self.io.output.host.notice(text).await;
             }
             Err(error) => tracing::error!(%error, "finishing a rewind failed"),
         }

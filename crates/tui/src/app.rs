@@ -30,6 +30,7 @@ pub mod prompt_history;
 pub mod prompt_view;
 pub mod question;
 pub mod queue;
+pub mod record;
 pub mod reply;
 pub mod responses;
 pub mod rule_suggestions;
@@ -320,6 +321,8 @@ struct LinePrinter {
     finished: Vec<StyledLine>,
     /// Something was printed before, so the next block begins with an empty line.
     printed: bool,
+    /// The last lines tell of thinking or calls; further ones follow without an empty line.
+    ends_with_activity: bool,
 }
 
 #[derive(Debug)]

@@ -49,8 +49,8 @@ fn a_command_writes_the_rows_of_agents() {
     let line = rows(&sandbox, "my own row");
     sandbox.write_config("settings.json", json!({"subagentStatusLine": line}).to_string());
     let terminal = go(&sandbox);
-    let screen = terminal.wait_for("⎿ my own row");
-    assert!(screen.contains("● general-purpose(Look around)"), "{screen}");
+    let screen = terminal.wait_for("     my own row");
+    assert!(screen.contains("Agent   general-purpose: Look around"), "{screen}");
     let told: Value =
         serde_json::from_str(&std::fs::read_to_string(sandbox.root().join("told.json")).unwrap()).unwrap();
     for name in ["session_id", "transcript_path", "cwd"] {
@@ -64,7 +64,7 @@ fn a_command_writes_the_rows_of_agents() {
     assert!(task["tokenCount"].is_u64() && task["tokenSamples"].is_array() && task["label"].is_string(), "{task}");
     gate.open_all();
     let screen = terminal.wait_for("  The agent found nothing.");
-    assert!(screen.contains("⎿ Done (1 tool use"), "{screen}");
+    assert!(screen.contains("· 1 call ·"), "{screen}");
     assert!(!screen.contains("my own row"), "{screen}");
 }
 
@@ -78,12 +78,12 @@ fn an_empty_answer_hides_a_row_and_other_answers_leave_it() {
     let terminal = go(&sandbox);
     server.wait_for_requests(3);
     terminal.wait_until("the row is hidden", |screen| {
-        screen.contains("● general-purpose(Look around)") && !screen.contains("tool use")
+        screen.contains("Agent   general-purpose: Look around") && !screen.contains("tool use")
     });
     // The settings apply from the next tick on.
     let silent = json!({"subagentStatusLine": {"type": "command", "command": "echo nothing of use"}});
     sandbox.write_config("settings.json", silent.to_string());
-    terminal.wait_for("⎿ 1 tool use");
+    terminal.wait_for("     1 tool use");
     gate.open_all();
     terminal.wait_for("  The agent found nothing.");
 }
@@ -109,7 +109,7 @@ fn no_command_of_a_folder_runs_before_it_is_trusted_or_where_hooks_are_off() {
             terminal.wait_gone("Do you trust");
         }
         terminal.send("look around\r");
-        terminal.wait_for("⎿ 1 tool use");
+        terminal.wait_for("     1 tool use");
         gate.open_all();
         terminal.wait_for("  The agent found nothing.");
         assert!(!sandbox.project().join("ran").exists());
@@ -133,7 +133,7 @@ fn an_agent_in_the_background_has_a_row_below_the_prompt() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let terminal = go(&sandbox);
     let screen = terminal.wait_for("◦ general-purpose: Look around · 1 tool use");
-    assert!(screen.contains("⎿ Runs in the background"), "{screen}");
+    assert!(screen.contains("· in the background"), "{screen}");
     gate.open_all();
     terminal.wait_gone("◦ general-purpose");
 }
@@ -158,7 +158,7 @@ fn a_waiting_agent_is_moved_to_the_background() {
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = go(&sandbox);
-    terminal.wait_for("⎿ 1 tool use");
+    terminal.wait_for("     1 tool use");
     terminal.send("\x02");
     terminal.wait_for("  It looks around.");
     terminal.wait_for("◦ general-purpose: Look around");

@@ -292,7 +292,7 @@ fn commands_that_are_not_there_say_why_and_are_not_offered() {
         let screen = terminal.wait_for(&format!("❯ {name}"));
         assert!(!screen.contains(&format!("  {name}  ")), "{screen}");
         terminal.send("\r");
-        terminal.wait_for(&format!("⎿ {name}: "));
+        terminal.wait_for(&format!("     {name}: "));
         terminal.wait_gone("esc to interrupt");
     }
     for name in ["/color", "/focus", "/scroll-speed", "/terminal-setup", "/tui", "/voice"] {

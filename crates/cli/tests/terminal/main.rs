@@ -18,6 +18,7 @@ mod pictures;
 mod prompt;
 mod queue;
 mod reading;
+mod record;
 mod session;
 mod tmux;
 mod views;

@@ -204,7 +204,8 @@ fn look(path: &Path) -> io::Result<(Option<FileFacts>, Option<File>)> {
 
 fn hash16(path: &Path) -> String {
     let hash = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    let number = hash[..8].iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    format!("{number:016x}")
 }
 
 /// The name of a file in a checkpoint: relative to the session's directory when it lies below it.

@@ -397,40 +397,55 @@ impl LogReader {
     fn sum_changes(&mut self) {
         let by_uuid: HashMap<&str, usize> =
             self.log.prompts.iter().enumerate().map(|(at, point)| (point.uuid.as_str(), at)).collect();
-        let mut files: HashMap<usize, BTreeSet<&str>> = HashMap::new();
-        let mut sums: HashMap<usize, (u64, u64, u64, bool)> = HashMap::new();
+        let mut sums: BTreeMap<usize, TurnChanges<'_>> = BTreeMap::new();
         for change in &self.log.changes {
-            let Some(&at) = by_uuid.get(change.message_id.as_str()) else { continue };
-            let sum = sums.entry(at).or_default();
-            sum.0 += change.added;
-            sum.1 += change.removed;
-            match &change.path {
-                Some(path) => drop(files.entry(at).or_default().insert(path)),
-                None => {
-                    sum.2 += change.paths;
-                    sum.3 |= change.snapshot.is_some();
-                }
+            if let Some(&at) = by_uuid.get(change.message_id.as_str()) {
+                sums.entry(at).or_default().add(change);
             }
         }
-        let counts: Vec<(usize, usize)> = files.iter().map(|(at, paths)| (*at, paths.len())).collect();
-        let has: HashSet<String> = self.log.files.iter().map(|at| at.prompt.clone()).collect();
-        // The reference's lines say only which files a turn touched first.
-        let touched: HashMap<String, usize> =
-            self.log.files.iter().map(|at| (at.prompt.clone(), at.files.len())).collect();
+        let sums: Vec<(usize, TurnSum)> = sums.into_iter().map(|(at, changes)| (at, changes.sum)).collect();
+        // The reference's lines say only which files a checkpoint names.
+        let named: HashMap<&str, usize> =
+            self.log.files.iter().map(|at| (at.prompt.as_str(), at.files.len())).collect();
         let written_by_us = !self.log.changes.is_empty();
-        for (at, (added, removed, paths, shell)) in sums {
-            let point = &mut self.log.prompts[at];
-            (point.added, point.removed, point.has_shell_effects) = (added, removed, shell);
-            point.files = usize::try_from(paths).unwrap_or(usize::MAX);
-        }
-        for (at, count) in counts {
-            self.log.prompts[at].files += count;
-        }
         for point in &mut self.log.prompts {
-            point.has_checkpoint = has.contains(&point.uuid);
-            if !written_by_us {
-                point.files = touched.get(&point.uuid).copied().unwrap_or_default();
-            }
+            let files = named.get(point.uuid.as_str());
+            point.has_checkpoint = files.is_some();
+            point.files = files.copied().filter(|_| !written_by_us).unwrap_or_default();
+        }
+        for (at, TurnSum { files, added, removed, has_shell_effects }) in sums {
+            let point = &mut self.log.prompts[at];
+            (point.files, point.added, point.removed) = (files, added, removed);
+            point.has_shell_effects = has_shell_effects;
+        }
+    }
+}
+
+/// What the calls of one turn changed.
+#[derive(Default)]
+struct TurnChanges<'a> {
+    /// The files that tools changed; each counts once.
+    edited: BTreeSet<&'a str>,
+    sum: TurnSum,
+}
+
+#[derive(Clone, Copy, Default)]
+struct TurnSum {
+    files: usize,
+    added: u64,
+    removed: u64,
+    has_shell_effects: bool,
+}
+
+impl<'a> TurnChanges<'a> {
+    fn add(&mut self, change: &'a CheckpointChange) {
+        self.sum.added += change.added;
+        self.sum.removed += change.removed;
+        if let Some(path) = &change.path {
+            self.sum.files += usize::from(self.edited.insert(path));
+        } else {
+            self.sum.files += usize::try_from(change.paths).unwrap_or_default();
+            self.sum.has_shell_effects |= change.snapshot.is_some();
         }
     }
 }

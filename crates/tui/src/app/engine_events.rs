@@ -18,13 +18,29 @@ macro_rules! look {
     };
 }
 
-mod api_event;
+/// How the record is drawn while it is printed; borrows only the fields it needs.
+macro_rules! record_look {
+    ($app:expr) => {
+        crate::app::record::RecordLook {
+            theme: &$app.preferences.theme,
+            // A screen reader gets whole lines.
+            columns: if $app.preferences.screen_reader.is_some() { usize::MAX } else { $app.size.columns },
+            syntax: $app.preferences.syntax,
+            wrap: $app.preferences.wrap,
+            limits: crate::app::tools::RecordLimits::STREAM,
+        }
+    };
+}
+pub(in crate::app) use record_look;
+
+pub(in crate::app) mod api_event;
 mod calls;
 mod control;
 mod reply;
 mod user;
 
 use super::panel::PanelNews;
+use super::record::call::CallPhase;
 use super::session::{BackgroundTaskRow, CommandSummary};
 use super::spinner::TurnWait;
 use super::{App, AppEffect, PendingResponse};
@@ -65,6 +81,8 @@ impl App {
             ScreenEvent::Display(text) => self.activity.replacement_text = Some(text),
             // Only headless prints it; the screen shows what a turn waits for.
             ScreenEvent::Waiting(_) | ScreenEvent::ServerFailed(_) => {}
+            ScreenEvent::CallStarted { id } => self.start_call(&id),
+            ScreenEvent::CallOutput { id, output } => self.show_output(&id, output),
             ScreenEvent::Sequence(sequence) => self.effects.push(super::AppEffect::Sequence(sequence)),
         }
     }
@@ -74,10 +92,10 @@ impl App {
             SdkMessage::Init(init) => self.init(&init),
             SdkMessage::StreamEvent(event) => self.stream(&event),
             SdkMessage::Assistant(message) => {
-                self.assistant(&message);
+                self.assistant(message);
                 self.status.schedule_if_configured(self.now);
             }
-            SdkMessage::User(message) => self.user(&message),
+            SdkMessage::User(message) => self.user(message),
             SdkMessage::Result(result) => self.result(&result),
             SdkMessage::System(system) => self.system(system.body),
             SdkMessage::ToolProgress(_) => {}
@@ -131,7 +149,7 @@ impl App {
     }
 
     fn result(&mut self, result: &TurnResult) {
-        self.end_open_calls();
+        self.end_open_calls(&CallPhase::Interrupted);
         let look = look!(self);
         if !self.activity.reply.is_empty()
             && let Some(part) = self.activity.reply.abandon(&look)
@@ -213,13 +231,21 @@ impl App {
             }
             SystemBody::TaskNotification(done) => {
                 self.remove_agent(&done.task_id);
-                self.note(&done.summary, ThemeToken::Inactive);
+                // The result of a call that is waited for says the same.
+                match done.tool_use_id.as_ref().and_then(|call| self.activity.calls.get_mut(call)) {
+                    Some(call) => call.has_ended = true,
+                    None => self.note(&done.summary, ThemeToken::Inactive),
+                }
             }
             // The name is among what the settings answer says.
             SystemBody::SessionTitleChanged { .. } => self.request_settings(),
             SystemBody::LocalCommandOutput { content } => self.local_output(&content),
             SystemBody::CommandsChanged { commands } => self.session.learn_commands(commands),
             SystemBody::Informational { content, level } => {
+                if self.activity.turn.is_none() {
+                    // A resumed conversation ended within a turn.
+                    self.end_open_calls(&CallPhase::CutOff);
+                }
                 let token =
                     if level == "warning" || level == "error" { ThemeToken::Warning } else { ThemeToken::Inactive };
                 self.note(&content, token);

@@ -7,6 +7,7 @@ pub mod effects;
 
 use super::Preferences;
 use super::prompt_history::PromptHistory;
+use super::reply::StreamingReply;
 use super::session::SessionDisplay;
 use super::transcript::TranscriptView;
 use crate::screen_reader::SpeakerLabel;
@@ -56,6 +57,8 @@ pub struct LayerView<'a> {
     pub editor: &'a Editor,
     pub history: &'a PromptHistory,
     pub transcript: &'a TranscriptView,
+    /// The text that is being written.
+    pub reply: &'a StreamingReply,
     pub hint: Option<&'a str>,
     /// How many layers of the same rank wait below this one. The stack sets it.
     pub waiting: usize,

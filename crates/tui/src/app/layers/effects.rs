@@ -87,6 +87,7 @@ impl App {
             editor: &self.prompt.editor,
             history: &self.prompt.history,
             transcript: &self.transcript,
+            reply: &self.activity.reply,
             hint: self.keys.hint.as_ref().map(|(text, _)| text.as_str()),
             waiting: 0,
         }
@@ -187,7 +188,7 @@ impl App {
             }
             LayerEffect::RefuseCall { call, text } => {
                 if let Some(call) = self.activity.calls.get_mut(&call) {
-                    call.refusal_text = text;
+                    call.record.refusal_text = text;
                 }
             }
             LayerEffect::EditProposal { question, text } => {

@@ -107,6 +107,7 @@ pub(in crate::app) struct Outside {
     pub editor: Editor,
     history: PromptHistory,
     transcript: TranscriptView,
+    reply: crate::app::reply::StreamingReply,
 }
 
 impl Outside {
@@ -120,6 +121,7 @@ impl Outside {
             editor: &self.editor,
             history: &self.history,
             transcript: &self.transcript,
+            reply: &self.reply,
             hint: None,
             waiting: 0,
         }
