@@ -19,6 +19,7 @@ pub(crate) mod plan;
 pub(crate) mod reminders;
 mod resources;
 pub(crate) mod results;
+pub(crate) mod rewind;
 mod side_question;
 mod skills;
 pub(crate) mod spending;
