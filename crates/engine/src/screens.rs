@@ -29,6 +29,8 @@ pub struct SettingRow {
     pub form: SettingForm,
     /// The files in which it may be set.
     pub files: Vec<&'static str>,
+    /// Why it does nothing here; `None` when it has its effect.
+    pub no_effect: Option<&'static str>,
 }
 
 /// How a value is entered.
@@ -42,7 +44,7 @@ pub enum SettingForm {
     File,
 }
 
-/// Every key; those that are set come first.
+/// Every key that is not out of date.
 pub fn settings(boot: &StartRequest) -> Result<Vec<SettingRow>, String> {
     let loaded = load(boot)?;
     let mut all = Vec::new();
@@ -56,7 +58,6 @@ pub fn settings(boot: &StartRequest) -> Result<Vec<SettingRow>, String> {
             _ => all.push(row(&loaded, key, None)),
         }
     }
-    all.sort_by_key(|row| row.value.is_none());
     Ok(all)
 }
 
@@ -88,6 +89,7 @@ fn row(loaded: &ProjectConfig, key: &'static SettingKey, member: Option<&'static
             KeyShape::List(_) | KeyShape::Map(_) | KeyShape::Object(_) | KeyShape::Any => SettingForm::File,
         },
         files: files.into_iter().filter(|source| accepts(*source)).map(SettingsSource::as_str).collect(),
+        no_effect: leaf.no_effect.or(key.no_effect),
     }
 }
 

@@ -177,6 +177,7 @@ fn settings() -> Vec<SettingRow> {
         source: None,
         form,
         files: files.clone(),
+        no_effect: None,
     };
     vec![
         row("editorMode", SettingForm::OneOf(&["normal", "vim"])),
@@ -186,29 +187,66 @@ fn settings() -> Vec<SettingRow> {
     ]
 }
 
+/// Settings are switched in place, found by their raw key, and put where they were asked to be.
 #[test]
-fn a_setting_is_found_changed_and_placed() {
+fn a_setting_is_found_switched_and_placed() {
     let mut app = app(80, 24);
     type_line(&mut app, "/config");
     app.update(AppInput::PanelJobDone(PanelJobResult::Settings(Ok(settings()))));
+    let screen = shown(&app);
+    assert!(screen.contains("Settings  4 settings") && screen.contains("Editor keys"), "{screen}");
     for c in "edm".chars() {
         app.update(AppInput::Key(KeyPress::char(c)));
     }
-    press(&mut app, &[ENTER]);
+    assert!(shown(&app).contains("1 of 4 settings") && shown(&app).contains("  editorMode"), "{}", shown(&app));
+    // Two values are switched in place.
+    let effects = press(&mut app, &[ENTER]);
+    let change = |file, value: &str| PanelJob::Change { file, key: "editorMode".into(), value: Some(value.into()) };
+    assert_eq!(jobs(effects), [change("userSettings", "vim")]);
+    // Tab asks for the value and the place.
+    press(&mut app, &[KeyPress::plain(KeyCode::Tab)]);
     assert!(shown(&app).contains("2. vim"), "{}", shown(&app));
     press(&mut app, &[KeyPress::char('2')]);
-    assert!(shown(&app).contains("Set editorMode to vim in"));
+    assert!(shown(&app).contains("Editor keys: set to vim for"), "{}", shown(&app));
     let effects = press(&mut app, &[KeyPress::char('2')]);
-    let change = PanelJob::Change { file: "localSettings", key: "editorMode".into(), value: Some("vim".into()) };
-    assert_eq!(jobs(effects), [change]);
+    assert_eq!(jobs(effects), [change("localSettings", "vim")]);
     let changed =
         PanelJobResult::Changed { key: "editorMode".into(), value: Some("vim".into()), outcome: Ok("f".into()) };
     let effects = app.update(AppInput::PanelJobDone(changed));
     assert!(app.preferences.vim);
     assert_eq!(jobs(effects), [PanelJob::Settings]);
+    assert!(app.take_finished().is_empty(), "the screen shows it");
     press(&mut app, &[ESCAPE, ESCAPE]);
     let effects = type_line(&mut app, "/config language=de verbose=true");
     assert_eq!(jobs(effects).len(), 2);
+}
+
+#[test]
+fn a_value_that_a_project_shares_is_overridden_for_one_person_only() {
+    let mut app = app(80, 24);
+    let mut rows = settings();
+    rows[2].value = Some(true.into());
+    rows[2].source = Some("projectSettings");
+    rows[1].source = Some("policySettings");
+    rows[3].no_effect = Some("it belongs elsewhere");
+    type_line(&mut app, "/config");
+    app.update(AppInput::PanelJobDone(PanelJobResult::Settings(Ok(rows))));
+    let of = |app: &mut App, word: &str| {
+        for c in word.chars() {
+            app.update(AppInput::Key(KeyPress::char(c)));
+        }
+        let effects = press(app, &[ENTER]);
+        press(app, &[ESCAPE]);
+        effects
+    };
+    let off = PanelJob::Change { file: "localSettings", key: "sandbox.enabled".into(), value: Some(false.into()) };
+    assert!(shown(&app).contains("Sandbox for commands") && shown(&app).contains("project"), "{}", shown(&app));
+    let effects = of(&mut app, "sandbox");
+    assert_eq!(jobs(effects), [off]);
+    for (word, why) in [("language", "The administrator has set this"), ("hooks", "no effect: it belongs elsewhere")] {
+        assert!(jobs(of(&mut app, word)).is_empty());
+        assert!(shown(&app).contains(why), "{}", shown(&app));
+    }
 }
 
 #[test]

@@ -173,6 +173,11 @@ pub fn title(label: &CallLabel, mood: CallState, theme: &Theme) -> Vec<StyledLin
     lines
 }
 
+/// One of two words, as the count wants it.
+pub fn count_word<'a>(count: usize, one: &'a str, many: &'a str) -> &'a str {
+    if count == 1 { one } else { many }
+}
+
 pub fn plural(count: usize, word: &str) -> String {
     if count == 1 { word.to_owned() } else { format!("{word}s") }
 }
