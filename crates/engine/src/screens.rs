@@ -2,7 +2,9 @@
 //! changes to a settings file, and uncommitted work. Reads on demand and caches nothing. Changes are validated like
 //! those of `gimlet config`. All functions block, except `uncommitted`.
 
+pub use config::MemoryScope;
 use config::edit::{SettingsEdit, SettingsTarget};
+use config::memory::MemoryQuery;
 use config::{ConfigLoader, ProjectConfig, settings_files, validate};
 use serde_json::Value;
 use session_parts::options::StartRequest;
@@ -135,6 +137,64 @@ pub fn change(boot: &StartRequest, file_name: &str, key: &str, value: Option<Val
 /// Removes the stored API key; returns whether there was one.
 pub fn sign_out(env: &Env) -> Result<bool, String> {
     config::credential_store::forget(env).map_err(|error| error.to_string())
+}
+
+/// The theme that the settings of the user name; `None` when they name none.
+pub fn chosen_theme(boot: &StartRequest) -> Option<String> {
+    let loaded = load(boot).ok()?;
+    let user = loaded.layers.iter().find(|layer| layer.source == SettingsSource::User)?;
+    user.effective.get("theme")?.as_str().map(str::to_owned)
+}
+
+/// A file with instructions, or a place where one can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryPlace {
+    pub path: std::path::PathBuf,
+    pub scope: MemoryScope,
+    /// Estimated tokens; `None` when there is no such file yet.
+    pub tokens: Option<u64>,
+}
+
+/// What the memory screen shows: the files that a session started here sends to the model, in this order, then the
+/// usual places that are still free.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryPlaces {
+    pub files: Vec<MemoryPlace>,
+    /// Notes are kept between sessions.
+    pub keeps_notes: bool,
+}
+
+pub fn memory(boot: &StartRequest) -> Result<MemoryPlaces, String> {
+    let selection = session_parts::options::selection(&boot.options);
+    let loaded = load(boot)?;
+    let root = sys::git::root(&boot.cwd).unwrap_or_else(|| boot.cwd.clone());
+    let root = sys::git::main_checkout(&root).unwrap_or(root);
+    let notes = store::StoreLayout::new(&boot.env).project_dir(&root).join("memory");
+    let query = MemoryQuery {
+        cwd: &boot.cwd,
+        env: &loaded.env,
+        selection: &selection,
+        loaded: &loaded,
+        added: &[],
+        notes: Some(&notes),
+    };
+    let found = config::memory::load(&query).files.into_iter();
+    let mut files: Vec<MemoryPlace> = found
+        .map(|file| MemoryPlace {
+            tokens: Some(model::estimate::text(file.text.len())),
+            path: file.path,
+            scope: file.scope,
+        })
+        .collect();
+    let user = config::state::config_home(&boot.env).map(|home| (home.join("CLAUDE.md"), MemoryScope::User));
+    let project = (boot.cwd.join("CLAUDE.md"), MemoryScope::Project);
+    let local = (boot.cwd.join("CLAUDE.local.md"), MemoryScope::Local);
+    for (path, scope) in [project, local].into_iter().chain(user) {
+        if !files.iter().any(|file| file.path == path) {
+            files.push(MemoryPlace { path, scope, tokens: None });
+        }
+    }
+    Ok(MemoryPlaces { files, keeps_notes: loaded.settings.auto_memory_enabled.unwrap_or(true) })
 }
 
 /// Names and texts of the themes in the configuration directory.

@@ -121,7 +121,7 @@ impl SessionControl {
             HostRequest::GetUsage => self.usage(front),
             HostRequest::GetSessionCost => Self::cost(front),
             HostRequest::ListModels => {
-                let models = self.models();
+                let models = self.listed_models();
                 RequestOutcome::Later(Box::pin(async move { Ok(json!({"models": models.await})) }))
             }
             HostRequest::GetBinaryVersion => RequestOutcome::Now(json!({"version": wire::version::COMPAT})),

@@ -33,6 +33,7 @@ impl LiveSession {
     pub(crate) async fn refresh_servers(&mut self) {
         self.refresh_tools();
         self.publish_view().await;
+        self.report_failed_servers().await;
     }
 
     /// Waits briefly for servers that are connecting, before their state is shown. `None` when the process is being

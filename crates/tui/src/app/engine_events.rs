@@ -59,8 +59,9 @@ impl App {
             }
             ScreenEvent::Done { id } => self.activity.hook_statuses.retain(|(known, _)| *known != id),
             ScreenEvent::Display(text) => self.activity.replacement_text = Some(text),
+            ScreenEvent::ServerFailed(text) => self.note(&text, ThemeToken::Warning),
             // Only headless prints it; the screen shows what a turn waits for.
-            ScreenEvent::Waiting(_) | ScreenEvent::ServerFailed(_) => {}
+            ScreenEvent::Waiting(_) => {}
             ScreenEvent::Sequence(sequence) => self.effects.push(super::AppEffect::Sequence(sequence)),
         }
     }

@@ -149,19 +149,19 @@ fn themes_are_seen_while_they_are_pointed_at_and_left_as_they_were() {
     let before = app.preferences.theme.base();
     let asked = type_line(&mut app, "/theme");
     assert!(jobs(asked).contains(&PanelJob::Themes));
-    app.update(AppInput::PanelJobDone(PanelJobResult::Themes(vec![(
-        "mine".into(),
-        r#"{"base":"light-ansi"}"#.into(),
-    )])));
+    app.update(AppInput::PanelJobDone(PanelJobResult::Themes {
+        files: vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())],
+        chosen: None,
+    }));
     press(&mut app, &[DOWN]);
     assert_ne!(app.preferences.theme.base(), before);
     press(&mut app, &[ESCAPE]);
     assert_eq!(app.preferences.theme.base(), before);
     type_line(&mut app, "/theme");
-    app.update(AppInput::PanelJobDone(PanelJobResult::Themes(vec![(
-        "mine".into(),
-        r#"{"base":"light-ansi"}"#.into(),
-    )])));
+    app.update(AppInput::PanelJobDone(PanelJobResult::Themes {
+        files: vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())],
+        chosen: None,
+    }));
     let effects = press(&mut app, &[KeyPress::char('8')]);
     assert_eq!(app.preferences.theme.base(), BaseTheme::LightAnsi);
     let kept = PanelJob::Change { file: "userSettings", key: "theme".into(), value: Some("custom:mine".into()) };
@@ -256,7 +256,8 @@ fn servers_are_listed_and_switched() {
     let servers =
         json!({"mcpServers": [{"name": "files", "status": "failed", "error": "no such program", "scope": "local"}]});
     answer(&mut app, &effects, "mcp_status", &servers);
-    assert!(shown(&app).contains("failed · local · no such program"), "{}", shown(&app));
+    assert!(shown(&app).contains("✕ failed  local · no such program"), "{}", shown(&app));
+    assert!(shown(&app).contains("MCP servers  1 server"), "{}", shown(&app));
     let effects = press(&mut app, &[ENTER, KeyPress::char('2')]);
     assert_eq!(requests(&effects)[0], json!({"subtype": "mcp_reconnect", "serverName": "files"}));
     let effects = answer(&mut app, &effects, "mcp_reconnect", &json!({}));
@@ -306,7 +307,8 @@ fn every_screen_fits_a_tiny_terminal_and_closes() {
             for job in jobs(effects) {
                 let result = match job {
                     PanelJob::Settings => PanelJobResult::Settings(Ok(settings())),
-                    PanelJob::Themes => PanelJobResult::Themes(Vec::new()),
+                    PanelJob::Themes => PanelJobResult::Themes { files: Vec::new(), chosen: None },
+                    PanelJob::Memory => PanelJobResult::Memory(Ok(engine::screens::MemoryPlaces::default())),
                     PanelJob::Doctor => PanelJobResult::Doctor("fine\n".repeat(90)),
                     PanelJob::Diff => PanelJobResult::Diff(Ok("diff --git a b\n@@ -1 +1 @@\n-a\n+b\n".repeat(90))),
                     other => panic!("{other:?}"),
@@ -345,4 +347,41 @@ fn background_work_is_stopped_from_its_list() {
     app.session.background.clear();
     app.update_panels(&super::PanelNews::TasksChanged);
     assert!(shown(&app).contains("Nothing runs"));
+}
+
+#[test]
+fn memory_lists_every_file_and_the_free_places_without_a_prompt() {
+    use engine::screens::{MemoryPlace, MemoryPlaces, MemoryScope};
+    let place = |path: &str, scope, tokens| MemoryPlace { path: path.into(), scope, tokens };
+    let mut app = app(80, 24);
+    let effects = type_line(&mut app, "/memory");
+    assert_eq!(jobs(effects), [PanelJob::Memory]);
+    let files = vec![
+        place("/home/me/.claude/CLAUDE.md", MemoryScope::User, Some(120)),
+        place("/project/CLAUDE.md", MemoryScope::Project, None),
+    ];
+    let places = MemoryPlaces { files, keeps_notes: true };
+    app.update(AppInput::PanelJobDone(PanelJobResult::Memory(Ok(places))));
+    let screen = shown(&app);
+    for part in ["Memory  1 file", ".claude/CLAUDE.md", "all your projects", "120 tokens", "2. CLAUDE.md", "new", "on"]
+    {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    let effects = press(&mut app, &[KeyPress::char('3')]);
+    let off = PanelJob::Change { file: "userSettings", key: "autoMemoryEnabled".into(), value: Some(false.into()) };
+    assert_eq!(jobs(effects), [off]);
+}
+
+#[test]
+fn the_theme_that_is_chosen_is_marked_also_when_it_is_ones_own() {
+    for (chosen, marked) in [(Some("custom:mine"), "custom:mine ✔"), (Some("custom:gone"), "dark ✔"), (None, "dark ✔")]
+    {
+        let mut app = app(80, 24);
+        type_line(&mut app, "/theme");
+        let files = vec![("mine".into(), r#"{"base":"dark"}"#.into())];
+        let chosen = chosen.map(str::to_owned);
+        app.update(AppInput::PanelJobDone(PanelJobResult::Themes { files, chosen }));
+        let screen = shown(&app);
+        assert!(screen.contains(marked) && screen.matches('✔').count() == 1, "{marked}: {screen}");
+    }
 }

@@ -125,7 +125,7 @@ impl App {
     /// Handles the result of a panel job.
     pub(super) fn receive_panel_job(&mut self, result: PanelJobResult) {
         match result {
-            PanelJobResult::Settings(Err(why)) | PanelJobResult::Note(Err(why)) => {
+            PanelJobResult::Settings(Err(why)) | PanelJobResult::Memory(Err(why)) | PanelJobResult::Note(Err(why)) => {
                 self.dismiss(LayerRank::Panel);
                 self.note(&why, ThemeToken::Error);
             }
@@ -134,7 +134,8 @@ impl App {
             PanelJobResult::SignedIn(outcome) => self.receive_sign_in(outcome),
             PanelJobResult::SignedOut(outcome) => self.receive_sign_out(outcome),
             PanelJobResult::Settings(Ok(_))
-            | PanelJobResult::Themes(_)
+            | PanelJobResult::Memory(Ok(_))
+            | PanelJobResult::Themes { .. }
             | PanelJobResult::Doctor(_)
             | PanelJobResult::Diff(_) => self.update_panels(&PanelNews::Job(result)),
         }
