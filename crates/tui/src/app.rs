@@ -42,6 +42,7 @@ pub mod todos;
 pub mod tools;
 pub mod transcript;
 pub mod view;
+pub mod work_rows;
 
 use crate::notify::AlertChannel;
 use crate::picker::{PickerRequest, PickerUpdate};
@@ -319,7 +320,9 @@ pub struct App {
     has_earlier_messages: bool,
     activity: TurnActivity,
     todos: Vec<TodoRow>,
-    shows_todos: bool,
+    task_display: work_rows::TaskDisplay,
+    /// The open tasks that were last told at the end of a turn.
+    tasks_left: Vec<String>,
     queue: queue::MessageQueue,
     status: status::StatusLineState,
     side_questions: side_questions::SideQuestionLog,
@@ -358,7 +361,8 @@ impl App {
             has_earlier_messages: false,
             activity: TurnActivity::default(),
             todos: Vec::new(),
-            shows_todos: true,
+            task_display: work_rows::TaskDisplay::default(),
+            tasks_left: Vec::new(),
             queue: queue::MessageQueue::default(),
             side_questions: side_questions::SideQuestionLog::default(),
             status: status::StatusLineState::default(),

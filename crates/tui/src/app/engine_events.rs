@@ -19,6 +19,7 @@ mod control;
 mod reply;
 mod user;
 
+use super::agents::AgentEnd;
 use super::panel::PanelNews;
 use super::session::{BackgroundTaskRow, CommandSummary};
 use super::spinner::TurnWait;
@@ -153,6 +154,7 @@ impl App {
                 )]);
             }
         }
+        self.print_tasks_left();
         self.keep_background_agents();
         self.status.schedule_always(self.now);
         self.activity.hook_statuses.clear();
@@ -197,15 +199,23 @@ impl App {
                 self.session.agent_names.insert(started.task_id, name);
             }
             SystemBody::TaskProgress(progress) => self.agents.record_progress(&progress),
-            SystemBody::TaskUpdated { task_id, patch, .. } if patch.end_time.is_some() => self.remove_agent(&task_id),
+            SystemBody::TaskUpdated { task_id, patch, .. } if patch.end_time.is_some() => {
+                self.end_agent(&task_id, AgentEnd::parse(patch.status));
+            }
             SystemBody::BackgroundTasksChanged { tasks } => {
-                self.session.background = tasks.into_iter().map(BackgroundTaskRow::of).collect();
+                let rows = tasks.into_iter().map(BackgroundTaskRow::of).collect();
+                self.session.learn_background(rows, self.now);
                 self.update_panels(&PanelNews::TasksChanged);
                 self.keep_background_agents();
             }
             SystemBody::TaskNotification(done) => {
-                self.remove_agent(&done.task_id);
-                self.note(&done.summary, ThemeToken::Inactive);
+                self.end_agent(&done.task_id, AgentEnd::parse(done.status));
+                // The result of a call that is waited for says the same.
+                let call = done.tool_use_id.as_deref().unwrap_or_default();
+                let is_shown = self.activity.calls.get(call).is_some();
+                if self.agents.is_news(&done.task_id, is_shown) {
+                    self.note(&done.summary, ThemeToken::Inactive);
+                }
             }
             SystemBody::LocalCommandOutput { content } => self.local_output(&content),
             SystemBody::CommandsChanged { commands } => self.session.learn_commands(commands),

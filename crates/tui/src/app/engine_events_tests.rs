@@ -98,7 +98,7 @@ fn table() -> Vec<Row> {
         row("Agent", json!({"subagent_type": "Explore", "description": "Find it"}), "It is there.",
             json!({"status": "completed", "content": [{"type": "text", "text": "It is there."}], "totalToolUseCount": 3,
                    "totalTokens": 1200, "totalDurationMs": 5000}),
-            "● Explore(Find it)", &["  ⎿ Done (3 tool uses · 1.2k tokens · 5s)", "    It is there."]),
+            "● Explore(Find it)", &["  ⎿ Done (3 tool uses · 1.2k tokens · 5 s)", "    It is there."]),
         row("SendMessage", json!({"to": "a1", "message": "go"}), "The message waits", json!({}), "● Message(a1)", &["  ⎿ The message waits"]),
         row("ToolSearch", json!({"query": "mail"}), "[tool_reference]", json!({"matches": ["a", "b"]}), "● Find tools(mail)", &["  ⎿ 2 tools"]),
         row("EnterWorktree", json!({"name": "w"}), "Works in w", json!({}), "● Enter worktree(w)", &["  ⎿ Works in w"]),

@@ -6,6 +6,7 @@
 pub mod effects;
 
 use super::Preferences;
+use super::agents::AgentTracker;
 use super::prompt_history::PromptHistory;
 use super::session::SessionDisplay;
 use super::transcript::TranscriptView;
@@ -56,6 +57,7 @@ pub struct LayerView<'a> {
     pub editor: &'a Editor,
     pub history: &'a PromptHistory,
     pub transcript: &'a TranscriptView,
+    pub agents: &'a AgentTracker,
     pub hint: Option<&'a str>,
     /// How many layers of the same rank wait below this one. The stack sets it.
     pub waiting: usize,

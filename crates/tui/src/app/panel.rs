@@ -2,6 +2,7 @@
 //! one is above it, and Esc closes the top one. `Panel` draws and handles keys; what the rows mean is up to its
 //! `PanelContent`. The data comes from control requests and panel jobs; this module does no I/O.
 
+pub mod agents;
 pub mod commands;
 pub mod content;
 pub mod jobs;
@@ -128,6 +129,11 @@ impl Panel {
     /// Where the data of the panel comes from.
     pub fn source(&self) -> Option<PanelSource> {
         self.content.source()
+    }
+
+    /// Whether a failure to get its data is no news.
+    pub fn is_quiet(&self) -> bool {
+        self.content.is_quiet()
     }
 
     pub fn is_waiting(&self) -> bool {
@@ -338,9 +344,11 @@ impl Layer for Panel {
         self.content.refresh_at()
     }
 
-    fn tick(&mut self, _: &LayerView<'_>) -> Vec<LayerEffect> {
+    fn tick(&mut self, view: &LayerView<'_>) -> Vec<LayerEffect> {
         self.content.stop_refresh();
-        vec![LayerEffect::AskPanelSource]
+        let mut effects = vec![LayerEffect::AskPanelSource];
+        effects.extend(self.receive(&PanelNews::Refresh, view).unwrap_or_default());
+        effects
     }
 
     fn dismissed(&mut self) -> Vec<LayerEffect> {

@@ -340,13 +340,23 @@ fn background_work_is_stopped_from_its_list() {
     };
     let background = crate::app::session::BackgroundTaskRow::of(task);
     app.session.background = vec![background];
-    type_line(&mut app, "/bashes");
-    assert!(shown(&app).contains("1. npm run dev"), "{}", shown(&app));
+    app.now += Duration::from_secs(75);
+    let effects = type_line(&mut app, "/bashes");
+    answer(&mut app, &effects, "get_task_output", &json!({"output": "early\n".repeat(20) + "listening on 3000\n"}));
+    let screen = shown(&app);
+    for part in ["1. npm run dev", "running 1 min 25 s", "listening on 3000", "1 task"] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    // The output is looked at again each second.
+    app.now += Duration::from_secs(1);
+    let effects = app.update(AppInput::Tick);
+    answer(&mut app, &effects, "get_task_output", &json!({"output": "GET /\n"}));
+    assert!(shown(&app).contains("  GET /") && shown(&app).contains("running 1 min 26 s"), "{}", shown(&app));
     let effects = press(&mut app, &[KeyPress::char('x')]);
     assert_eq!(requests(&effects)[0], json!({"subtype": "stop_task", "task_id": "b1"}));
     app.session.background.clear();
     app.update_panels(&super::PanelNews::TasksChanged);
-    assert!(shown(&app).contains("Nothing runs"));
+    assert!(shown(&app).contains("Nothing is running"));
 }
 
 #[test]
@@ -384,4 +394,47 @@ fn the_theme_that_is_chosen_is_marked_also_when_it_is_ones_own() {
         let screen = shown(&app);
         assert!(screen.contains(marked) && screen.matches('✔').count() == 1, "{marked}: {screen}");
     }
+}
+
+fn with_agent() -> App {
+    let mut app = app(80, 24);
+    let started = wire::sdk::TaskStarted {
+        task_id: "a1".into(),
+        run_id: None,
+        tool_use_id: Some("c1".into()),
+        description: "Find it".into(),
+        subagent_type: Some("explore".into()),
+        is_backgrounded: true,
+        spawn_depth: None,
+        parent_task_id: None,
+        task_type: "local_agent",
+        prompt: None,
+    };
+    app.agents.record_start(&started, app.now);
+    app
+}
+
+/// [F-B5] Two keys open the conversation of an agent; it is stopped and written to from its row.
+#[test]
+fn agents_are_entered_from_the_prompt() {
+    let mut app = with_agent();
+    app.now += Duration::from_secs(5);
+    assert!(shown(&app).contains("⑂ explore  Find it · 5 s"), "{}", shown(&app));
+    press(&mut app, &[DOWN]);
+    assert!(shown(&app).contains("explore: Find it") && shown(&app).contains("Agents  1 agent"), "{}", shown(&app));
+    press(&mut app, &[ENTER]);
+    let cover: Vec<String> = app.cover().expect("the conversation").lines.iter().map(StyledLine::text).collect();
+    assert!(cover.iter().any(|line| line.contains("transcript of an agent")), "{cover:?}");
+    press(&mut app, &[KeyPress::char('q'), KeyPress::char('m')]);
+    let effects = type_line(&mut app, "look in src too");
+    let message = json!({"subtype": "x_message_agent", "task_id": "a1", "message": "look in src too"});
+    assert_eq!(requests(&effects), [message]);
+    let effects = press(&mut app, &[KeyPress::char('x')]);
+    assert_eq!(requests(&effects), [json!({"subtype": "stop_task", "task_id": "a1"})]);
+    app.end_agent("a1", crate::app::agents::AgentEnd::Stopped);
+    app.now += Duration::from_secs(1);
+    app.update(AppInput::Tick);
+    assert!(shown(&app).contains("◆ ended") && shown(&app).contains("stopped · 5 s"), "{}", shown(&app));
+    assert!(requests(&press(&mut app, &[KeyPress::char('x')])).is_empty());
+    assert!(shown(&app).contains("It has ended"), "{}", shown(&app));
 }

@@ -119,6 +119,11 @@ impl App {
         {
             self.remove_layer(*id);
         }
+        if let PendingResponse::Panel(id) = what
+            && self.layers.get::<Panel>(*id).is_none_or(Panel::is_quiet)
+        {
+            return;
+        }
         self.note(error, ThemeToken::Error);
     }
 

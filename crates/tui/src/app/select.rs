@@ -374,7 +374,7 @@ mod tests {
     fn columns_stay_where_they_are_while_a_list_is_scrolled_and_raw_names_are_found() {
         let items = vec![
             SelectItem::new("Keys", "of the prompt").value("vim").search("editorMode"),
-            SelectItem::new("A much longer name", "about it").value("on").search("longKey"),
+            SelectItem::new("A much larger name", "about it").value("on").search("longKey"),
         ];
         let mut list = SelectList::new(items, TypingMode::Filters);
         let column = |rows: &[String], part: &str| {

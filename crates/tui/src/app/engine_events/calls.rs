@@ -1,6 +1,7 @@
 //! Calls: their rows while they run and their results.
 
 use super::api_event::{EventBlock, result_text};
+use crate::app::agents::AgentEnd;
 use crate::app::calls::OpenCall;
 use crate::app::spinner::TurnWait;
 use crate::app::tools::{self, CallOutcome};
@@ -13,6 +14,10 @@ impl App {
     /// Adds the messages of an agent to the transcript view only.
     pub(super) fn record_agent_message(&mut self, call: &str, blocks: &[EventBlock]) {
         for block in blocks {
+            if block.kind == "tool_use" {
+                let label = tools::label(&block.name, &block.input, &self.session);
+                self.agents.record_action(call, format!("{} {}", block.name, label.argument).trim());
+            }
             let (kind, text) = match block.kind.as_str() {
                 "text" => (TranscriptItemKind::Reply, block.text.clone()),
                 "thinking" => (TranscriptItemKind::Thinking, block.thinking.clone()),
@@ -56,7 +61,7 @@ impl App {
         let Some(call) = self.activity.calls.close(id) else { return };
         // An agent that continues in the background keeps its row.
         if outcome.detail.get("status").and_then(Value::as_str) != Some("async_launched") {
-            self.remove_agent(id);
+            self.end_agent(id, if outcome.is_error { AgentEnd::Failed } else { AgentEnd::Done });
         }
         self.ring_bell_after(self.now.saturating_sub(call.since));
         let kind = if outcome.is_error { TranscriptItemKind::Failure } else { TranscriptItemKind::Result };

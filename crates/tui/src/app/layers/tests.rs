@@ -107,6 +107,7 @@ pub(in crate::app) struct Outside {
     pub editor: Editor,
     history: PromptHistory,
     transcript: TranscriptView,
+    agents: crate::app::agents::AgentTracker,
 }
 
 impl Outside {
@@ -120,6 +121,7 @@ impl Outside {
             editor: &self.editor,
             history: &self.history,
             transcript: &self.transcript,
+            agents: &self.agents,
             hint: None,
             waiting: 0,
         }

@@ -5,7 +5,6 @@ use crate::app::PendingResponse;
 use crate::app::layers::LayerView;
 use crate::app::layers::effects::LayerEffect;
 use crate::app::select::{SelectItem, TypingMode};
-use crate::app::session::SessionDisplay;
 use crate::app::tools;
 use serde::Deserialize;
 use serde_json::Value;
@@ -253,30 +252,4 @@ fn hook_lines(body: &Value, theme: &Theme) -> Vec<StyledLine> {
     lines.push(StyledLine::new());
     lines.push(StyledLine::styled("`gimlet hooks test <event>` in a shell runs them.", faint));
     lines
-}
-
-/// `/agents`, or ← on an empty prompt: running agents, then those that can be started.
-pub(in crate::app) fn agent_page(session: &SessionDisplay, theme: &Theme) -> Panel {
-    let faint = theme.fg(ThemeToken::Inactive);
-    let mut lines = Vec::new();
-    for task in session.background.iter().filter(|task| task.is_agent) {
-        lines.push(
-            StyledLine::styled("● ", theme.fg(ThemeToken::Success))
-                .and(text::clean(&task.description), TextStyle::PLAIN),
-        );
-    }
-    lines.push(StyledLine::styled("The model can start", TextStyle::PLAIN.bold()));
-    for (name, about) in &session.agents {
-        let about = about.lines().next().unwrap_or_default();
-        lines.push(
-            StyledLine::plain(format!("  {}", text::clean(name))).and(format!("  {}", text::clean(about)), faint),
-        );
-    }
-    lines.push(StyledLine::styled(
-        "To make one, write a Markdown file with `name` and `description` in its head to .claude/agents/ (this \
-         project) or agents/ in the configuration directory; its text is the agent's prompt. /tasks shows and stops \
-         what runs.",
-        faint,
-    ));
-    PanelFrame::page("Agents", lines).with(PlainPage)
 }
