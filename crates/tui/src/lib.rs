@@ -8,10 +8,12 @@ pub mod diff;
 pub mod images;
 pub mod notify;
 pub mod picker;
+mod printed;
 pub mod reload;
 mod run;
 pub mod screen_reader;
 pub mod status_line;
 
 pub use app::{MotionLevel, Preferences};
+pub use printed::SessionPrinter;
 pub use run::{TuiStart, run};

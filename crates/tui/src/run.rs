@@ -25,7 +25,7 @@ use terminal::keys::bindings::KeyBindings;
 use terminal::keys::decode::InputDecoder;
 use terminal::keys::{self};
 use terminal::surface::Reflow;
-use terminal::theme::{self, ColourHints, Theme};
+use terminal::theme::{self, Theme};
 use tokio::sync::mpsc;
 
 /// The least time between frames for engine events. Keys do not wait for it.
@@ -112,12 +112,7 @@ impl TuiLoop {
         }
         let profile = terminal::surface::TerminalProfile {
             capabilities: terminal::style::TerminalCapabilities {
-                depth: theme::depth(ColourHints {
-                    term: env.get("TERM").unwrap_or_default(),
-                    colorterm: env.get("COLORTERM").unwrap_or_default(),
-                    no_color: env.non_empty("NO_COLOR").is_some(),
-                    force_color: env.get("FORCE_COLOR"),
-                }),
+                depth: crate::printed::colour_depth(env),
                 links: env.get("TERM") != Some("linux"),
             },
             reflow: reflow(env),

@@ -15,6 +15,7 @@ mod mcp;
 mod picker;
 mod pictures;
 mod queue;
+mod screens;
 mod session;
 mod tmux;
 mod views;

@@ -19,7 +19,7 @@ const CHOICES: [&str; 3] =
 const NO_CREDENTIALS_TEXT: &str = "No credentials were found. How do you want to go on?";
 const ENDPOINT_ADVICE: &str = "Set ANTHROPIC_BASE_URL to the endpoint, and ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN if it wants one. \
                         Then start gimlet again.";
-const DEMO_ADVICE: &str = "Run: gimlet demo\nIt needs no key and no network. Then come back.";
+const DEMO_ADVICE: &str = "Run: gimlet demo --tui\nIt needs no key and no network. Then come back.";
 
 #[derive(Debug, Default)]
 pub struct Onboarding {

@@ -75,7 +75,7 @@ impl App {
         self.printer.finished.extend(lines);
     }
 
-    pub(super) fn print_prompt(&mut self, text: &str) {
+    pub(crate) fn print_prompt(&mut self, text: &str) {
         self.print_prompt_as(text, text);
     }
 
