@@ -96,6 +96,7 @@ pub use session_parts::options::{
 };
 pub use session_parts::provider::NOT_LOGGED_IN;
 pub use session_parts::start_error::{StartError, StartFailure};
+pub use session_parts::worktree::planned_path as planned_worktree;
 /// Parts that hosts use without a session.
 pub use session_parts::{export, facts, hooks, options, picture, preflight, prompt_history, sandbox};
 /// The environment of a session, which may be another than that of the process.

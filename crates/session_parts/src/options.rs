@@ -243,6 +243,14 @@ impl WorktreeChoice {
             Self::Anywhere(name) | Self::WhereTrusted(name) => name,
         }
     }
+
+    /// The same choice with another name.
+    pub fn named(&self, name: String) -> Self {
+        match self {
+            Self::Anywhere(_) => Self::Anywhere(name),
+            Self::WhereTrusted(_) => Self::WhereTrusted(name),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

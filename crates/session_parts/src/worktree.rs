@@ -16,7 +16,7 @@ pub use active::{ActiveWorktree, WorktreeMove};
 pub use git::{GitRunner, PowerlessGit, RemoteAccess};
 pub use guard::WorktreeGuard;
 pub use hooks::WorktreeHooks;
-pub use launch::{WorktreeReturn, enter, recorded, reenter};
+pub use launch::{WorktreeReturn, enter, planned_path, recorded, reenter};
 pub use name::WorktreeName;
 pub use sweep::sweep;
 
@@ -28,6 +28,8 @@ use wire::settings::WorktreeSettings as Settings;
 
 /// Maximum number of files to copy.
 const MAX_COPIED: usize = 10_000;
+/// Where worktrees are, below the main checkout.
+const WORKTREES: &str = ".claude/worktrees";
 
 #[derive(Debug)]
 pub struct Worktree {
@@ -36,6 +38,8 @@ pub struct Worktree {
     pub branch: Option<String>,
     pub name: String,
     pub maker: WorktreeMaker,
+    /// It did not exist before.
+    pub is_new: bool,
     /// What it started from, as text and as a commit; the commit is empty when unknown.
     base: String,
     commit: String,
@@ -104,7 +108,7 @@ impl Worktree {
             format!("A worktree needs a git repository, and {} is in none.", request.project.display())
         })?;
         let main = sys::git::main_checkout(&root).unwrap_or_else(|| root.clone());
-        let path = main.join(".claude/worktrees").join(&request.name.text);
+        let path = main.join(WORKTREES).join(&request.name.text);
         refuse_links(&main, &path)?;
         locks::release_dead(&main);
         let worktree = if std::fs::symlink_metadata(&path).is_ok() {
@@ -128,11 +132,13 @@ impl Worktree {
         }
         add.extend(["-b", &branch, "--", &shown, &commit]);
         git.run(&add).await?;
+        keep_out_of_status(&main);
         let worktree = Self {
             path,
             branch: Some(branch),
             name: request.name.text.clone(),
             maker: WorktreeMaker::Git,
+            is_new: true,
             base,
             commit,
             main,
@@ -169,6 +175,7 @@ impl Worktree {
             branch: Some(branch).filter(|branch| !matches!(branch.as_str(), "" | "HEAD")),
             name: request.name.text.clone(),
             maker: WorktreeMaker::Git,
+            is_new: false,
             base,
             commit,
             main,
@@ -219,6 +226,7 @@ impl Worktree {
             branch: Some(branch).filter(|branch| !matches!(branch.as_str(), "" | "HEAD")),
             name: request.name.text.clone(),
             maker: WorktreeMaker::Hooks,
+            is_new: false,
             base: "the WorktreeCreate hook".into(),
             commit,
             main,
@@ -235,7 +243,18 @@ impl Worktree {
         let main = sys::git::main_checkout(&path)?;
         let name = path.file_name()?.to_string_lossy().into_owned();
         let (base, origin) = (commit.clone(), main.clone());
-        Some(Self { path, branch, name, maker: WorktreeMaker::Git, base, commit, main, origin, env: env.clone() })
+        Some(Self {
+            path,
+            branch,
+            name,
+            maker: WorktreeMaker::Git,
+            is_new: false,
+            base,
+            commit,
+            main,
+            origin,
+            env: env.clone(),
+        })
     }
 
     /// A worktree that hooks created without git.
@@ -243,7 +262,18 @@ impl Worktree {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (base, main) = ("the WorktreeCreate hook".into(), PathBuf::from(origin));
         let (maker, origin) = (WorktreeMaker::Hooks, main.clone());
-        Self { path, branch: None, name, maker, base, commit: String::new(), main, origin, env: env.clone() }
+        Self {
+            path,
+            branch: None,
+            name,
+            maker,
+            is_new: false,
+            base,
+            commit: String::new(),
+            main,
+            origin,
+            env: env.clone(),
+        }
     }
 
     /// Locks it while this process works in it.
@@ -403,9 +433,20 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::copy(from, to).map(drop)
 }
 
+/// Writes an ignore file beside the worktrees, so that `git status` of the main checkout does not list them. It ignores
+/// itself too.
+fn keep_out_of_status(main: &Path) {
+    let file = main.join(WORKTREES).join(".gitignore");
+    if std::fs::symlink_metadata(&file).is_err()
+        && let Err(error) = std::fs::write(&file, "*\n")
+    {
+        tracing::debug!(%error, "git status will list the worktrees");
+    }
+}
+
 /// A repository may contain links where worktrees are created; following one would write elsewhere.
 fn refuse_links(main: &Path, path: &Path) -> Result<(), String> {
-    for part in [main.join(".claude"), main.join(".claude/worktrees"), path.to_path_buf()] {
+    for part in [main.join(".claude"), main.join(WORKTREES), path.to_path_buf()] {
         if std::fs::symlink_metadata(&part).is_ok_and(|meta| !meta.is_dir()) {
             return Err(format!(
                 "Refusing to use {} as an isolation worktree: {} is a link or a file, not a folder.",

@@ -42,6 +42,7 @@ fn a_demo_that_is_left_early_says_so() {
     let mut terminal = sandbox.gimlet(&["demo", "--tui"]).env("TMPDIR", sandbox.root()).terminal(100, 40);
     terminal.wait_for("Do you want");
     terminal.answer("\x1b");
+    terminal.wait_gone("Do you want");
     terminal.wait_gone("esc to interrupt");
     terminal.send("/exit\r");
     terminal.wait_for("The project is not fixed yet.");
@@ -159,7 +160,8 @@ fn an_agent_is_opened_and_written_to() {
     let gate = ReplyGate::new();
     let held = gate.clone();
     let server = ModelServer::with_handler(move |request| {
-        let is_main = request.json["tools"].to_string().contains("\"Agent\"");
+        // The agent may start agents as well; its prompt is another one.
+        let is_main = request.all_text().contains("look around");
         match (is_main, request.tool_results().is_empty()) {
             (true, true) => ScriptedReply::tool("Agent", agent_call(true)),
             (true, false) => ScriptedReply::text("It looks around."),
@@ -189,4 +191,38 @@ fn an_agent_is_opened_and_written_to() {
     testkit::wait_until("the message reached the agent", || {
         server.requests().iter().any(|request| request.last_user_text().contains("also in src"))
     });
+}
+
+/// A worktree that a session made is named in the banner, and removed at the end when it holds nothing.
+#[expect(clippy::disallowed_methods, reason = "a repository to work in")]
+#[test]
+fn a_clean_worktree_goes_with_its_session_and_one_with_work_stays() {
+    let server = ModelServer::script([]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let git = |args: &[&str]| {
+        let done = std::process::Command::new("git").current_dir(sandbox.project()).args(args).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    git(&["init", "-q", "-b", "main"]);
+    git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"]);
+    for (name, has_work) in [("clean", false), ("busy", true)] {
+        let path = sandbox.project().canonicalize().unwrap().join(".claude/worktrees").join(name);
+        let mut terminal = sandbox.gimlet(&["--worktree", name, "--trust-workspace"]).terminal(110, 30);
+        let screen = terminal.wait_for("? for shortcuts");
+        assert!(screen.contains(&format!(".claude/worktrees/{name}")), "{screen}");
+        testkit::wait_until("the worktree is there", || path.is_dir());
+        terminal.send("/status\r");
+        terminal.wait_for(path.to_str().unwrap());
+        terminal.send("\x1b");
+        terminal.wait_for("? for shortcuts");
+        assert_eq!(git(&["status", "--porcelain"]), "");
+        if has_work {
+            std::fs::write(path.join("work.txt"), "mine").unwrap();
+        }
+        terminal.send("/exit\r");
+        terminal.wait_for(if has_work { "it holds 1 uncommitted file" } else { "held nothing new and was removed." });
+        assert_eq!(path.is_dir(), has_work);
+        assert_eq!(git(&["branch"]).contains(&format!("worktree-{name}")), has_work);
+    }
 }

@@ -60,6 +60,7 @@ impl App {
             }
             ScreenEvent::Done { id } => self.activity.hook_statuses.retain(|(known, _)| *known != id),
             ScreenEvent::Display(text) => self.activity.replacement_text = Some(text),
+            ScreenEvent::Worktree(path) => self.enter_worktree(&path),
             ScreenEvent::ServerFailed(text) => self.note(&text, ThemeToken::Warning),
             // Only headless prints it; the screen shows what a turn waits for.
             ScreenEvent::Waiting(_) => {}

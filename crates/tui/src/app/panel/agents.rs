@@ -61,7 +61,9 @@ impl AgentList {
         let of = |agent: &TrackedAgent| ListedAgent::Started { id: agent.id.clone(), call: agent.call.clone() };
         self.rows = agents.all().iter().map(of).collect();
         self.rows.resize(items.len(), ListedAgent::Startable);
-        self.refresh_at = agents.all().iter().any(TrackedAgent::runs).then(|| now + REFRESH);
+        // Which agents can be started is not known before the session is open.
+        let changes = session.agents.is_empty() || agents.all().iter().any(TrackedAgent::runs);
+        self.refresh_at = changes.then(|| now + REFRESH);
         PanelFrame::list(TITLE, items, TypingMode::Digits)
             .counted("agent")
             .keys("enter to open · x to stop · m to write to it · esc to close")
