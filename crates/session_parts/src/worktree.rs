@@ -30,6 +30,7 @@ use wire::settings::WorktreeSettings as Settings;
 const MAX_COPIED: usize = 10_000;
 /// Where worktrees are, below the main checkout.
 const WORKTREES: &str = ".claude/worktrees";
+const IGNORE_FILE: &str = ".gitignore";
 
 #[derive(Debug)]
 pub struct Worktree {
@@ -131,8 +132,11 @@ impl Worktree {
             add.push("--no-checkout");
         }
         add.extend(["-b", &branch, "--", &shown, &commit]);
-        git.run(&add).await?;
         keep_out_of_status(&main);
+        if let Err(error) = git.run(&add).await {
+            remove_empty_folders(&main);
+            return Err(error);
+        }
         let worktree = Self {
             path,
             branch: Some(branch),
@@ -356,6 +360,7 @@ impl Worktree {
         if self.maker == WorktreeMaker::Git && self.branch.as_deref() == Some(&own) {
             git.run(&["branch", "-D", "--", &own]).await.ok();
         }
+        remove_empty_folders(&self.main);
         Ok(())
     }
 
@@ -436,11 +441,26 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 /// Writes an ignore file beside the worktrees, so that `git status` of the main checkout does not list them. It ignores
 /// itself too.
 fn keep_out_of_status(main: &Path) {
-    let file = main.join(WORKTREES).join(".gitignore");
-    if std::fs::symlink_metadata(&file).is_err()
-        && let Err(error) = std::fs::write(&file, "*\n")
-    {
+    let folder = main.join(WORKTREES);
+    let file = folder.join(IGNORE_FILE);
+    if std::fs::symlink_metadata(&file).is_ok() {
+        return;
+    }
+    if let Err(error) = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, "*\n")) {
         tracing::debug!(%error, "git status will list the worktrees");
+    }
+}
+
+/// Removes the folder of the worktrees when it holds nothing but its ignore file, and the one above when it is empty.
+fn remove_empty_folders(main: &Path) {
+    let folder = main.join(WORKTREES);
+    let Ok(entries) = std::fs::read_dir(&folder) else { return };
+    if entries.flatten().any(|entry| entry.file_name() != IGNORE_FILE) {
+        return;
+    }
+    std::fs::remove_file(folder.join(IGNORE_FILE)).ok();
+    if std::fs::remove_dir(&folder).is_ok() {
+        std::fs::remove_dir(main.join(".claude")).ok();
     }
 }
 

@@ -213,9 +213,10 @@ fn a_clean_worktree_goes_with_its_session_and_one_with_work_stays() {
         assert!(screen.contains(&format!(".claude/worktrees/{name}")), "{screen}");
         testkit::wait_until("the worktree is there", || path.is_dir());
         terminal.send("/status\r");
-        terminal.wait_for(path.to_str().unwrap());
+        let screen = terminal.wait_for("Credentials");
+        assert!(screen.matches(path.to_str().unwrap()).count() == 2, "{screen}");
         terminal.send("\x1b");
-        terminal.wait_for("? for shortcuts");
+        terminal.wait_gone("Credentials");
         assert_eq!(git(&["status", "--porcelain"]), "");
         if has_work {
             std::fs::write(path.join("work.txt"), "mine").unwrap();

@@ -181,10 +181,10 @@ impl App {
                     });
                 }
             }
-            SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, .. } => {
+            SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, reason, .. } => {
                 let until = self.now + Duration::from_millis(retry_delay_ms);
                 if let Some(turn) = &mut self.activity.turn {
-                    turn.wait_for(TurnWait::Retry { until, attempt, of: max_retries });
+                    turn.wait_for(TurnWait::Retry { until, attempt, of: max_retries, reason });
                 }
             }
             SystemBody::CompactBoundary { .. } => {

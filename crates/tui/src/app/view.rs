@@ -62,6 +62,7 @@ impl App {
                 .or_else(|| todos::active(&self.todos));
             let doing = doing.or_else(|| self.interface_settings.verb(turn));
             lower.push(turn.line(self.now, doing, theme));
+            lower.extend(turn.reason(theme).map(|line| line.truncated(self.size.columns)));
         }
         let work = self.work_rows();
         if lower.is_empty() && !work.is_empty() {
