@@ -11,6 +11,7 @@ mod btw;
 mod cd;
 mod dialogs;
 mod images;
+mod keys;
 mod mcp;
 mod picker;
 mod pictures;
