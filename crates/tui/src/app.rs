@@ -407,7 +407,7 @@ impl App {
             AppInput::Files { query, found } => self.receive_files(&query, found),
             AppInput::Pictures { found, text } => self.receive_pictures(found, &text),
             AppInput::Copied(outcome) => self.show_copy_result(outcome),
-            AppInput::SignedIn(place) => self.note(&format!("The key is stored in {place}."), ThemeToken::Success),
+            AppInput::SignedIn(place) => self.note(&format!("Key saved in {place}."), ThemeToken::Success),
             AppInput::NotSignedIn(why) => self.note(&why, ThemeToken::Error),
             AppInput::Picker(news) => self.update_picker(news),
             AppInput::Edited(text) => self.apply_external_edit(text),

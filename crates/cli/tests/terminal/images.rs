@@ -106,7 +106,7 @@ fn what_is_no_picture_is_told_or_stays_text() {
     terminal.send(&pasted(&broken));
     terminal.wait_for("broken.png is in no format that can be sent");
     terminal.send(PASTE_IMAGE);
-    terminal.wait_for("There is no picture in the clipboard");
+    terminal.wait_for("No picture in the clipboard");
     terminal.send(&pasted("/no/such/file.png"));
     terminal.wait_for("> /no/such/file.png");
     terminal.send("\r");

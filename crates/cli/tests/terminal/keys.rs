@@ -88,7 +88,7 @@ const AT_REST: &[Action] = &[
     ]),
     action("change the effort", 2, &[Type("/effort"), Key(ENTER), Wait("xhigh"), Key("2"), Gone("xhigh")]),
     action("switch a setting", 2, &[
-        Type("/config"), Key(ENTER), Wait("Search:"), Type("fewer"), Wait("1 of"), Key(ENTER), Wait("  on  "),
+        Type("/config"), Key(ENTER), Wait("Search:"), Type("fewer"), Wait("❯ Fewer animations"), Key(ENTER), Wait("  on  "),
         Uncounted(CTRL_C), Gone("Search:"),
     ]),
     action("choose a theme", 2, &[Type("/theme"), Key(ENTER), Wait("dark-ansi"), Key("2"), Gone("dark-ansi")]),
@@ -127,7 +127,7 @@ const AT_WORK: &[Action] = &[
     action("send a message while it works", 1, &[
         Type("wait for it"), Uncounted(ENTER), Wait(BUSY), Type("one more thing"), Key(ENTER), Wait("one more thing"),
     ]),
-    action("take back a queued prompt", 1, &[Key(UP), Wait("> one more thing"), Uncounted("\x15"), Gone("one more thing")]),
+    action("take back a queued prompt", 1, &[Key(UP), Wait("> one more thing"), Uncounted("\x05\x15"), Gone("one more thing")]),
     action("stop it as well", 1, &[Key(ESCAPE), Idle]),
     action("move a command to the background", 1, &[
         Type("stay running"), Uncounted(ENTER), Wait(BUSY), Wait("until test -e never"), Key(CTRL_B), Wait("Finished stay."), Idle,
@@ -146,8 +146,8 @@ const AT_WORK: &[Action] = &[
     action("copy the answer into a file", 1, &[Type("/copy w"), Key(ENTER), Idle]),
     action("ask on the side", 1, &[Type("/btw what is it"), Key(ENTER), Wait("Finished aside."), Uncounted(ESCAPE), Gone("Finished aside."), Idle]),
     action("compact the conversation", 1, &[Type("/compact"), Key(ENTER), Wait("compacted"), Idle]),
-    action("begin a new conversation", 1, &[Type("/clear"), Key(ENTER), Wait("new conversation"), Idle]),
-    action("go back to the one before", 2, &[Type("/resume"), Key(ENTER), Wait("keys"), Key(ENTER), Wait("Another conversation")]),
+    action("begin a new conversation", 1, &[Type("/clear"), Key(ENTER), Wait("New session."), Idle]),
+    action("go back to the one before", 2, &[Type("/resume"), Key(ENTER), Wait("keys"), Key(ENTER), Wait("Session in ")]),
 ];
 
 /// What the model does with each prompt.

@@ -145,7 +145,7 @@ impl SessionControl {
             HostRequest::MessageAgent(asked) => Self::message_agent(front, asked),
             HostRequest::BackgroundTasks(asked) => {
                 if !tools::tasks::may_background(&front.handles.env) {
-                    return RequestOutcome::refused("Background tasks are switched off");
+                    return RequestOutcome::refused("Background tasks are disabled");
                 }
                 let moved = front.handles.state.tasks.foreground.release(asked.tool_use_id.as_deref());
                 RequestOutcome::Now(json!({ "backgrounded": moved }))

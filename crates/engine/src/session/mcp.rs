@@ -137,7 +137,7 @@ impl LiveSession {
 
 fn late_notice(server: &str, limit: std::time::Duration) -> String {
     format!(
-        "MCP server {server} did not connect within {} s; the session goes on without it, and its tools are used once they \
+        "MCP server {server} did not connect within {} s; continuing without it; its tools become available once they \
          come. /mcp shows its state; MCP_CONNECT_TIMEOUT_MS sets the wait.",
         limit.as_secs_f64()
     )

@@ -119,7 +119,7 @@ impl App {
         self.status.schedule_if_configured(self.now);
         self.session.cost_usd = 0.0;
         self.session.context_used = 0;
-        self.note("A new conversation.", ThemeToken::Inactive);
+        self.note("New session.", ThemeToken::Inactive);
         if let Some(carried) = self.next_submission.take() {
             self.submit(carried);
         }
@@ -189,7 +189,7 @@ impl App {
             }
             SystemBody::CompactBoundary { .. } => {
                 self.status.schedule_if_configured(self.now);
-                self.note("The conversation was compacted.", ThemeToken::Inactive);
+                self.note("Conversation compacted.", ThemeToken::Inactive);
             }
             SystemBody::TaskStarted(started) => {
                 self.agents.record_start(&started, self.now);

@@ -144,7 +144,7 @@ impl App {
     /// `/theme NAME`: sets the theme without opening the list.
     pub(super) fn theme_named(&mut self, name: &str) {
         if name != "auto" && BaseTheme::parse(name).is_none() {
-            return self.note(&format!("There is no theme {name}. /theme lists them."), ThemeToken::Error);
+            return self.note(&format!("No theme {name}. /theme lists them."), ThemeToken::Error);
         }
         let value = Some(Value::String(name.to_owned()));
         self.start_panel_job(PanelJob::Change { file: USER_SETTINGS, key: "theme".into(), value });

@@ -217,7 +217,7 @@ impl App {
         match self.transcript.reply(number.max(1)) {
             Some(text) if to_file => self.effects.push(AppEffect::SaveCopy(text)),
             Some(text) => self.effects.push(AppEffect::Copy(text)),
-            None => self.note("There is no such answer to copy.", ThemeToken::Warning),
+            None => self.note("No such answer to copy.", ThemeToken::Warning),
         }
     }
 

@@ -107,7 +107,7 @@ impl App {
         self.is_ready = false;
         self.has_earlier_messages = false;
         self.session = session;
-        let text = format!("Another conversation, in {}.", self.session.shown_cwd);
+        let text = format!("Session in {}.", self.session.shown_cwd);
         self.note(&text, ThemeToken::Inactive);
     }
 }

@@ -165,7 +165,7 @@ impl EffectRunner {
                         CopyOutcome::By(program) => Ok(format!("Copied {count} characters with {program}.")),
                         CopyOutcome::Terminal(bytes) => match sender.blocking_send(bytes) {
                             Ok(()) => Ok(format!("Copied {count} characters through the terminal (OSC 52).")),
-                            Err(_) => Err("The terminal is gone".into()),
+                            Err(_) => Err("The terminal was closed".into()),
                         },
                     }))
                 });
