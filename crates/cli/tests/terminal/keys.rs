@@ -43,11 +43,13 @@ enum Step {
     Uncounted(&'static str),
     Wait(&'static str),
     Gone(&'static str),
+    /// A command has made this file.
+    File(&'static str),
     /// No turn runs and nothing is asked.
     Idle,
 }
 
-use Step::{Answer, Gone, Idle, Key, Type, Uncounted, Wait};
+use Step::{Answer, File, Gone, Idle, Key, Type, Uncounted, Wait};
 
 struct Action {
     name: &'static str,
@@ -125,18 +127,18 @@ const AT_WORK: &[Action] = &[
     ]),
     action("stop a turn", 1, &[Type("wait for it"), Uncounted(ENTER), Wait(BUSY), Key(ESCAPE), Idle]),
     action("send a message while it works", 1, &[
-        Type("wait for it"), Uncounted(ENTER), Wait(BUSY), Type("one more thing"), Key(ENTER), Wait("one more thing"),
+        Type("wait for it"), Uncounted(ENTER), Wait(BUSY), Type("one more thing"), Key(ENTER), Wait("to take back"),
     ]),
-    action("take back a queued prompt", 1, &[Key(UP), Wait("> one more thing"), Uncounted("\x05\x15"), Gone("one more thing")]),
+    action("take back a queued prompt", 1, &[Key(UP), Gone("to take back"), Uncounted("\x05\x15"), Gone("one more thing")]),
     action("stop it as well", 1, &[Key(ESCAPE), Idle]),
     action("move a command to the background", 1, &[
-        Type("stay running"), Uncounted(ENTER), Wait(BUSY), Wait("until test -e never"), Key(CTRL_B), Wait("Finished stay."), Idle,
+        Type("stay running"), Uncounted(ENTER), Wait(BUSY), File("stays"), Key(CTRL_B), Wait("Finished stay."), Idle,
     ]),
     action("see its output", 1, &[Type("/tasks"), Key(ENTER), Wait("running"), Wait("started-42")]),
     action("stop it", 1, &[Key("x"), Wait("Nothing is running"), Uncounted(ESCAPE), Gone("Nothing is running"), Idle]),
     action("open an agent's view", 2, &[
         Type("look with an agent"), Uncounted(ENTER), Wait("Finished agent."), Idle, Wait("⑂ general-purpose"),
-        Key(DOWN), Wait("Agents"), Key(ENTER), Wait("transcript"),
+        Key(DOWN), Wait("m to write to it"), Key(ENTER), Wait("transcript"),
     ]),
     action("stop the agent", 2, &[Key("q"), Wait("x to stop"), Key("x"), Wait("ended"), Uncounted(ESCAPE), Gone("x to stop"), Idle]),
     action("hide the tasks", 1, &[
@@ -147,7 +149,6 @@ const AT_WORK: &[Action] = &[
     action("ask on the side", 1, &[Type("/btw what is it"), Key(ENTER), Wait("Finished aside."), Uncounted(ESCAPE), Gone("Finished aside."), Idle]),
     action("compact the conversation", 1, &[Type("/compact"), Key(ENTER), Wait("compacted"), Idle]),
     action("begin a new conversation", 1, &[Type("/clear"), Key(ENTER), Wait("New session."), Idle]),
-    action("go back to the one before", 2, &[Type("/resume"), Key(ENTER), Wait("keys"), Key(ENTER), Wait("Session in ")]),
 ];
 
 /// What the model does with each prompt.
@@ -176,7 +177,7 @@ fn reply(request: &CapturedRequest) -> ScriptedReply {
         text if text.contains("folder please") => bash("mkdir made"),
         text if text.contains("wait for it") => bash("until test -e never-there; do sleep 0.02; done"),
         text if text.contains("stay running") => {
-            bash("echo started-$((40+2)); until test -e never; do sleep 0.02; done")
+            bash("echo started-$((40+2)) | tee stays; until test -e never; do sleep 0.02; done")
         }
         text if text.contains("look with an agent") => ScriptedReply::tool(
             "Agent",
@@ -199,7 +200,7 @@ fn reply(request: &CapturedRequest) -> ScriptedReply {
     }
 }
 
-fn run(terminal: &mut TestTerminal, action: &Action) -> usize {
+fn run(terminal: &mut TestTerminal, sandbox: &Sandbox, action: &Action) -> usize {
     let mut keys = 0;
     for step in action.steps {
         match step {
@@ -215,6 +216,7 @@ fn run(terminal: &mut TestTerminal, action: &Action) -> usize {
             Uncounted(key) => terminal.send(key),
             Wait(text) => drop(terminal.wait_for(text)),
             Gone(text) => drop(terminal.wait_gone(text)),
+            File(name) => testkit::wait_until(name, || sandbox.project().join(name).exists()),
             Idle => drop(terminal.wait_until("rest", |screen| {
                 !screen.contains(BUSY) && !screen.contains(QUESTION) && !screen.contains("Stopping")
             })),
@@ -224,12 +226,12 @@ fn run(terminal: &mut TestTerminal, action: &Action) -> usize {
 }
 
 /// Runs the actions in one session; returns a row of text for each, and the rows that took another number of keys.
-fn measure(actions: &[Action], terminal: &mut TestTerminal) -> (String, Vec<&'static str>) {
+fn measure(actions: &[Action], sandbox: &Sandbox, terminal: &mut TestTerminal) -> (String, Vec<&'static str>) {
     let mut table = String::new();
     let mut wrong = Vec::new();
     for action in actions {
         println!("{}", action.name);
-        let keys = run(terminal, action);
+        let keys = run(terminal, sandbox, action);
         writeln!(table, "{keys:>3}  {}", action.name).unwrap();
         if keys != action.keys {
             wrong.push(action.name);
@@ -249,7 +251,7 @@ fn start(sandbox: &Sandbox, args: &[&str]) -> TestTerminal {
 fn actions_at_rest_take_no_more_keys_than_they_did() {
     let server = ModelServer::script([]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    let (table, wrong) = measure(AT_REST, &mut start(&sandbox, &[]));
+    let (table, wrong) = measure(AT_REST, &sandbox, &mut start(&sandbox, &[]));
     assert!(wrong.is_empty(), "{wrong:?}\n{table}");
     assert_eq!(table.lines().count(), AT_REST.len());
 }
@@ -259,7 +261,7 @@ fn actions_at_work_take_no_more_keys_than_they_did() {
     let server = ModelServer::with_handler(reply);
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("src/cart.txt", "apples\n");
-    let (table, wrong) = measure(AT_WORK, &mut start(&sandbox, &["--tools", "default,TodoWrite"]));
+    let (table, wrong) = measure(AT_WORK, &sandbox, &mut start(&sandbox, &["--allowedTools", "TodoWrite,Bash(tee *)"]));
     assert!(wrong.is_empty(), "{wrong:?}\n{table}");
 }
 
