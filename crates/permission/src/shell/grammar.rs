@@ -81,12 +81,15 @@ pub(crate) fn parse(text: &str, style: ReadingStyle) -> Result<ParsedCommand, Op
     std::panic::catch_unwind(read).unwrap_or(Err("it cannot be parsed"))
 }
 
-/// `~99…9` and `{1..99…9}`: the word grammar reads these into machine numbers.
+/// `~99…9`, `{1..99…9}` and `99…9>`: the library reads these into machine numbers and panics where they do not fit.
 fn has_huge_number(text: &str) -> bool {
-    let digits = |run: &&str| run.len() > 17;
-    let at = |run: &str| run.as_ptr() as usize - text.as_ptr() as usize;
-    let before = |run: &&str| text[..at(run)].ends_with(['~', '+', '-', '{', '.']);
-    text.split(|c: char| !c.is_ascii_digit()).filter(digits).any(|run| before(&run))
+    let joined = text.replace("\\\n", "");
+    let before = |start: usize| joined[..start].ends_with(['~', '+', '-', '{', '.']);
+    let after = |end: usize| joined[end..].starts_with(['<', '>']);
+    joined.split(|c: char| !c.is_ascii_digit()).any(|run| {
+        let start = run.as_ptr() as usize - joined.as_ptr() as usize;
+        run.len() > 17 && before(start) || run.len() > 9 && after(start + run.len())
+    })
 }
 
 pub(super) struct GrammarReader {

@@ -118,6 +118,23 @@ fn commands_are_read_up_to_their_limits() {
     assert!(evaluated(super::MAX_DEPTH as usize));
 }
 
+/// [CLI-188] The library panics over such numbers; they are found before it sees them.
+#[test]
+fn a_number_that_does_not_fit_is_refused_before_the_library_reads_it() {
+    for text in [
+        "ls 4444444444<x",
+        "ls 44444\\\n44444>x",
+        "(0111111111111111<<",
+        "ls ~+99999999999999999999",
+        "ls {1..99999999999999999999}",
+    ] {
+        assert_eq!(CommandReading::of(text).strict.unwrap_err(), "it has a number that is too long", "{text}");
+    }
+    for text in ["ls 444444444 <x", "echo 4444444444", "ls 2>x", "ls file4444444444 >x"] {
+        assert!(CommandReading::of(text).strict.is_ok(), "{text}");
+    }
+}
+
 #[test]
 fn here_documents_without_a_name_are_not_read() {
     // The library takes all memory for some of them.
