@@ -165,7 +165,7 @@ impl ModelError {
 
     /// What happened, in a few words, for a line that says why a request is made again.
     pub fn reason(&self) -> String {
-        let status = self.status.map(|status| format!(" ({status})")).unwrap_or_default();
+        let status = self.status.map(|status| format!(", status {status}")).unwrap_or_default();
         match &self.kind {
             ErrorKind::Authentication | ErrorKind::Forbidden => format!("the key was refused{status}"),
             ErrorKind::RateLimit | ErrorKind::Quota { .. } => format!("too many requests{status}"),

@@ -245,6 +245,7 @@ impl WorktreeChoice {
     }
 
     /// The same choice with another name.
+    #[must_use]
     pub fn named(&self, name: String) -> Self {
         match self {
             Self::Anywhere(_) => Self::Anywhere(name),

@@ -70,7 +70,7 @@ fn a_page_of_a_proxy_is_told_by_its_title() {
     let said = "API Error: 502 the server sent a web page (\"502 Bad Gateway\") in place of an answer.";
     assert!(failure.text.starts_with(said) && !failure.text.contains('<'), "{}", failure.text);
     assert!(failure.text.contains("The fault is at the server; try again in a while."), "{}", failure.text);
-    assert_eq!(failure.reasons, ["the server has a fault (502)"]);
+    assert_eq!(failure.reasons, ["the server has a fault, status 502"]);
 }
 
 /// The reason stands below the line of the turn while it waits, and the sentence at the end.

@@ -70,7 +70,7 @@ impl SessionControl {
         RequestOutcome::Later(Box::pin(async move {
             let content = wire::raw::to_raw(&asked.message).map_err(|error| RequestRefusal::new(error.to_string()))?;
             let sent = channel.send(Command::Submit(Prompt::new(content))).await;
-            sent.map(|_| json!({})).map_err(|_| ended())
+            sent.map(|()| json!({})).map_err(|_| ended())
         }))
     }
 

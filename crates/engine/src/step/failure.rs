@@ -43,14 +43,13 @@ fn advice(error: &ModelError, context: &ModelContext, link: &ProviderConnection)
             context.model(),
             shown_url(link.base_url())
         )),
-        ErrorKind::Connect => Some(connection_advice(link)),
+        ErrorKind::Connect | ErrorKind::Stalled(_) => Some(connection_advice(link)),
         ErrorKind::Certificate => Some(
             "If a proxy of yours opens encrypted connections, name its certificate in NODE_EXTRA_CA_CERTS; otherwise \
              check ANTHROPIC_BASE_URL and the clock of this machine."
                 .into(),
         ),
         ErrorKind::Dropped => Some("What was answered before is kept; send the prompt again to go on.".into()),
-        ErrorKind::Stalled(_) => Some(connection_advice(link)),
         ErrorKind::Server => Some("The fault is at the server; try again in a while.".into()),
         ErrorKind::Quota { resets_at: Some(at) } => Some(format!("The limit resets {}.", reset_time(at))),
         _ => error.retry_after.filter(|after| *after > LONGEST_WAIT / 5).map(too_long_to_wait),
