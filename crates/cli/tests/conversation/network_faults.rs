@@ -53,7 +53,7 @@ fn a_connection_that_breaks_says_so() {
     for cut in [early(), early().cut_by_reset()] {
         let server = ModelServer::with_handler(move |_| cut.clone());
         let mut sandbox = Sandbox::with_server(EXE, &server);
-        let failure = fail_at(&mut sandbox, &server.url());
+        let failure = fail_at(&mut sandbox, server.url());
         assert!(failure.text.starts_with("API Error: "), "{}", failure.text);
         for word in FOREIGN_WORDS {
             assert!(!failure.text.contains(word), "{word}: {}", failure.text);
@@ -66,7 +66,7 @@ fn a_page_of_a_proxy_is_told_by_its_title() {
     let page = "<!DOCTYPE html>\n<html><head><title>502 Bad\n Gateway</title></head><body>nginx</body></html>";
     let server = ModelServer::with_handler(move |_| ScriptedReply::status(502).body("text/html", page));
     let mut sandbox = Sandbox::with_server(EXE, &server);
-    let failure = fail_at(&mut sandbox, &server.url());
+    let failure = fail_at(&mut sandbox, server.url());
     let said = "API Error: 502 the server sent a web page (\"502 Bad Gateway\") in place of an answer.";
     assert!(failure.text.starts_with(said) && !failure.text.contains('<'), "{}", failure.text);
     assert!(failure.text.contains("The fault is at the server; try again in a while."), "{}", failure.text);

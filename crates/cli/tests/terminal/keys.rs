@@ -5,6 +5,7 @@
 
 use serde_json::json;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use testkit::{CapturedRequest, ModelServer, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
@@ -230,14 +231,13 @@ fn measure(actions: &[Action], sandbox: &Sandbox, terminal: &mut TestTerminal) -
     let mut table = String::new();
     let mut wrong = Vec::new();
     for action in actions {
-        println!("{}", action.name);
         let keys = run(terminal, sandbox, action);
         writeln!(table, "{keys:>3}  {}", action.name).unwrap();
         if keys != action.keys {
             wrong.push(action.name);
         }
     }
-    print!("{table}");
+    std::io::stdout().write_all(table.as_bytes()).unwrap();
     (table, wrong)
 }
 

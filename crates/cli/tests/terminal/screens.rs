@@ -61,8 +61,9 @@ fn draw_the_demo() {
     terminal.wait_for("explain this project");
     let picture = terminal.picture("gimlet demo");
     let name = format!("{}/gimlet-demo-", sandbox.root().display());
-    let steady: String = picture.lines().map(|line| format!("{}\n", stable(line, &name))).collect();
-    std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/demo.svg"), steady).unwrap();
+    let steady: Vec<String> = picture.lines().map(|line| stable(line, &name)).collect();
+    std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/demo.svg"), steady.join("\n") + "\n")
+        .unwrap();
 }
 
 /// Replaces the folder of this run.
