@@ -42,6 +42,8 @@ const READ_AS_JSON: &[(&str, &str, &str)] = &[
     ("editorMode", "crates/cli/src/preferences.rs", r#"settings.get("editorMode")"#),
     ("askUserQuestionTimeout", "crates/cli/src/preferences.rs", r#"settings.get("askUserQuestionTimeout")"#),
     ("axScreenReader", "crates/cli/src/preferences.rs", r#"settings.get("axScreenReader")"#),
+    ("showTurnDuration", "crates/tui/src/app/interface_settings.rs", r#"flag("showTurnDuration")"#),
+    ("wrap", "crates/cli/src/preferences.rs", r#"settings.get("wrap")"#),
     ("prefersReducedMotion", "crates/cli/src/preferences.rs", r#"settings.get("prefersReducedMotion")"#),
     ("respondToBashCommands", "crates/cli/src/preferences.rs", r#"settings.get("respondToBashCommands")"#),
     ("showClearContextOnPlanAccept", "crates/cli/src/preferences.rs", r#"settings.get("showClearContextOnPlanAccept")"#),

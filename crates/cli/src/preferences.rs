@@ -1,5 +1,6 @@
 //! The user's preferences for the terminal interface: only what is needed before the first frame.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::StoreLayout;
@@ -34,6 +35,11 @@ pub(crate) fn read(env: &Env, screen_reader: bool) -> LoadedPreferences {
     if settings.get("prefersReducedMotion").and_then(serde_json::Value::as_bool) == Some(true) {
         preferences.motion = tui::MotionLevel::Reduced;
     }
+    let wrap = settings.get("wrap").and_then(serde_json::Value::as_str);
+    preferences.wrap = wrap.and_then(terminal::markdown::ProseWrap::parse).unwrap_or(preferences.wrap);
+    preferences.shows_hints = is_newcomer(layout.home());
+    let turn_line = settings.get("showTurnDuration").and_then(serde_json::Value::as_bool);
+    preferences.shows_turn_line = turn_line != Some(false);
     preferences.vim = settings.get("editorMode").and_then(serde_json::Value::as_str) == Some("vim");
     let answers = settings.get("respondToBashCommands").and_then(serde_json::Value::as_bool);
     preferences.answers_shell = answers != Some(false);
@@ -67,6 +73,26 @@ pub(crate) fn read(env: &Env, screen_reader: bool) -> LoadedPreferences {
         }
     };
     LoadedPreferences { preferences, follows_background, files, warnings }
+}
+
+/// Conversations after which a person needs no hints any more.
+const FIRST_CONVERSATIONS: usize = 5;
+
+/// Whether the history of prompts names only few conversations.
+fn is_newcomer(home: &Path) -> bool {
+    const READ: u64 = 64 * 1024;
+    #[derive(serde::Deserialize)]
+    struct Line<'a> {
+        #[serde(borrow, default, rename = "sessionId")]
+        session: std::borrow::Cow<'a, str>,
+    }
+    let Ok(file) = std::fs::File::open(home.join("history.jsonl")) else { return true };
+    let mut text = Vec::new();
+    if file.take(READ).read_to_end(&mut text).is_err() || text.len() as u64 == READ {
+        return false;
+    }
+    let lines = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Line<'_>>(line).ok());
+    lines.map(|line| line.session.into_owned()).collect::<std::collections::BTreeSet<_>>().len() < FIRST_CONVERSATIONS
 }
 
 /// A built-in theme, or one from the themes directory.

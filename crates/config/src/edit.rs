@@ -213,6 +213,10 @@ fn change(
                 .collect();
             let any = !gone.is_empty();
             gone.into_iter().for_each(CstNode::remove);
+            // An empty list says nothing, and would look like an entry that somebody else wrote.
+            if any && list.elements().is_empty() {
+                property.remove();
+            }
             return Ok(any);
         }
     }

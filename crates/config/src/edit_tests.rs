@@ -51,6 +51,9 @@ fn comments_unknown_keys_and_order_survive() {
     let parsed = parse_object(&place.text()).unwrap().object;
     assert_eq!(parsed["permissions"]["allow"], json!(["Bash(ls)"]));
     assert!(!parsed.contains_key("model"));
+    assert!(place.edit(&["permissions", "allow"], &SettingsEdit::Take(vec![json!("Bash(ls)")])).unwrap());
+    let parsed = parse_object(&place.text()).unwrap().object;
+    assert_eq!(parsed["permissions"], json!({"deny": ["WebFetch"]}), "an empty list is not left behind");
 }
 
 #[test]

@@ -65,6 +65,7 @@ mod embedding;
 mod open;
 pub mod query;
 mod repeats;
+pub mod repository;
 mod result;
 pub mod screens;
 mod serve;

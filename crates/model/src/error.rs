@@ -275,6 +275,7 @@ fn plain(body: &[u8], status: u16) -> String {
         |text: &str| -> String { text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(KEPT).collect() };
     if is_web_page(&text) {
         let title = page_title(&text).map(one_line).filter(|title| !title.is_empty());
+        let title = title.or_else(|| Some(one_line(&page_text(&text))).filter(|text| !text.is_empty()));
         let title = title.map(|title| format!(" (\"{title}\")")).unwrap_or_default();
         return format!("the server sent a web page{title} in place of an answer");
     }
@@ -285,6 +286,13 @@ fn plain(body: &[u8], status: u16) -> String {
 fn is_web_page(text: &str) -> bool {
     let start: String = text.trim_start().chars().take(200).collect::<String>().to_ascii_lowercase();
     start.starts_with("<!doctype html") || start.starts_with("<html") || start.contains("<html")
+}
+
+/// The beginning of a page's text, without its tags.
+fn page_text(text: &str) -> String {
+    const KEPT: usize = 80;
+    let parts = text.split('<').map(|part| part.split_once('>').map_or("", |(_, text)| text));
+    parts.collect::<Vec<_>>().join(" ").trim().chars().take(KEPT).collect()
 }
 
 fn page_title(text: &str) -> Option<&str> {

@@ -40,6 +40,15 @@ pub enum DecisionReason {
     SafetyCheck(&'static str),
     /// The command is not fully understood; the text says what stopped the analysis.
     NotUnderstood(&'static str),
+    /// A part of the command opens a file that it may not open without a question.
+    OpensFile {
+        access: FileAccess,
+        /// `None`: which file is known only when the command runs.
+        path: Option<PathBuf>,
+        place: FilePlace,
+    },
+    /// A part of the command sets a variable that may change what runs.
+    SetsVariable(String),
     /// A file it would read is forbidden, or which files it reads is not known.
     Reads(String),
     /// The sandbox confines it.
@@ -56,19 +65,73 @@ pub enum DecisionReason {
     NoRule,
 }
 
+/// What is done with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileAccess {
+    Reads,
+    Writes,
+}
+
+/// Where a file is, as far as permission is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilePlace {
+    Inside,
+    Outside,
+    /// A private key or a credential file, wherever it is.
+    Secret,
+}
+
+impl std::fmt::Display for FileAccess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Reads => "reads",
+            Self::Writes => "writes",
+        })
+    }
+}
+
+/// `writes outside the project: /etc/hosts`.
+pub fn describe_file(access: FileAccess, path: Option<&Path>, place: FilePlace) -> String {
+    let Some(path) = path else { return format!("{access} a file whose name is known only when it runs") };
+    let path = path.display();
+    match place {
+        FilePlace::Inside => format!("{access} a file: {path}"),
+        FilePlace::Outside => format!("{access} outside the project: {path}"),
+        FilePlace::Secret => format!("{access} a private key or credential file: {path}"),
+    }
+}
+
+/// What stopped the analysis, for a person who does not know the shell's words for it.
+fn unclear_in_words(what: &'static str) -> &'static str {
+    match what {
+        "it has an expansion" | "a here-document has an expansion" => {
+            "the value of a variable is known only when it runs"
+        }
+        "it has a command substitution" | "it has a process substitution" => {
+            "the output of a command in it is known only when it runs"
+        }
+        "it cannot be parsed" | "it cannot be parsed twice" | "it is incomplete" | "a word cannot be parsed" => {
+            "the command cannot be read to its end"
+        }
+        what => what,
+    }
+}
+
 impl DecisionReason {
     /// `decision_reason_type` of the protocol.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Rule { .. } | Self::Reads(_) => "rule",
             Self::Mode(_) => "mode",
-            Self::WorkingDirectory => "workingDir",
+            Self::WorkingDirectory | Self::OpensFile { place: FilePlace::Outside, .. } => "workingDir",
             Self::SafetyCheck(_) | Self::RepositoryConfiguration(_) => "safetyCheck",
             Self::SandboxOverride => "sandboxOverride",
             Self::Hook(_) => "hook",
             Self::ReadOnlyCommand
             | Self::Harmless
             | Self::Sandboxed
+            | Self::OpensFile { .. }
+            | Self::SetsVariable(_)
             | Self::NotUnderstood(_)
             | Self::Interaction
             | Self::NoRule => "other",
@@ -84,7 +147,9 @@ impl DecisionReason {
             Self::ReadOnlyCommand => "every part of the command only reads".into(),
             Self::Harmless => "the tool needs no permission".into(),
             Self::SafetyCheck(what) => (*what).into(),
-            Self::NotUnderstood(what) => format!("the command cannot be judged safely: {what}"),
+            Self::NotUnderstood(what) => unclear_in_words(what).into(),
+            Self::OpensFile { access, path, place } => describe_file(*access, path.as_deref(), *place),
+            Self::SetsVariable(name) => format!("sets the variable {name}, which may change what runs"),
             Self::Reads(what) => what.clone(),
             Self::Sandboxed => "the command runs in the sandbox".into(),
             Self::SandboxOverride => "the command asks to run outside the sandbox".into(),

@@ -21,7 +21,9 @@ mod shell;
 pub mod suggest;
 
 pub use access::Access;
-pub use decision::{DecisionReason, PermissionDecision, PermissionRefusal, RequestedAction};
+pub use decision::{
+    DecisionReason, FileAccess, FilePlace, PermissionDecision, PermissionRefusal, RequestedAction, describe_file,
+};
 pub use domain::matches as host_matches;
 pub use exclusion::is_excluded;
 pub use mask::{KnownSecret, Mask, masked_address, masked_arguments, masked_formats, masked_line};

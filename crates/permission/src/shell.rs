@@ -4,6 +4,7 @@
 
 mod archives;
 mod braces;
+mod constant;
 pub(crate) mod docker;
 mod expansion;
 pub(crate) mod files;
@@ -31,4 +32,10 @@ pub(crate) mod second_opinion;
 pub(crate) mod suspects;
 mod variables;
 pub(crate) mod wrapper;
+mod written;
 pub(crate) mod zsh;
+
+/// Whether the values of all variables among the words of a command may be seen by everybody.
+pub(crate) fn shows_no_secret(unit: &script::SimpleCommand) -> bool {
+    unit.words.iter().flat_map(|word| &word.variables).all(|variable| variables::is_printable(&variable.name))
+}

@@ -1,6 +1,8 @@
 //! "Don't ask again": what could be saved so that a call is not asked about next time. Suggestions are narrow, are
 //! checked against the call that produced them, and never hold anything that looks like a credential.
 
+pub(crate) mod prefixes;
+
 use serde_json::{Value, json};
 use wire::mode::PermissionMode;
 
@@ -57,59 +59,6 @@ impl RuleSuggestion {
             }
         }
     }
-}
-
-/// Programs with subcommands, and how many further words name what they do.
-#[rustfmt::skip]
-const SUBCOMMAND_DEPTHS: &[(&str, usize)] = &[
-    ("git", 1), ("npm", 1), ("pnpm", 1), ("yarn", 1), ("bun", 1), ("cargo", 1), ("docker", 1), ("podman", 1), ("kubectl", 1),
-    ("gh", 2), ("go", 1), ("pip", 1), ("pip3", 1), ("uv", 1), ("poetry", 1), ("make", 1), ("just", 1), ("systemctl", 1),
-    ("terraform", 1), ("aws", 2), ("gcloud", 2), ("az", 2), ("helm", 1), ("dotnet", 1), ("rustup", 1), ("brew", 1), ("apt", 1),
-    ("mix", 1), ("bundle", 1), ("rake", 1), ("gradle", 1), ("./gradlew", 1), ("mvn", 1), ("composer", 1), ("deno", 1), ("npx", 1),
-];
-
-/// Words after which one more names what runs.
-const RUNS_NAMED: &[&str] = &["run", "exec", "compose", "tool", "dlx", "x", "pip"];
-
-#[rustfmt::skip]
-const INTERPRETERS: &[&str] = &[
-    "python", "python3", "node", "ruby", "perl", "php", "lua", "bash", "sh", "zsh", "dash", "ksh", "fish", "deno", "osascript",
-    "tsx", "ts-node", "Rscript", "pwsh",
-];
-
-/// The prefix worth saving for a command, without the final star. `None` when no prefix is narrow enough.
-pub(crate) fn prefix(words: &[&str]) -> Option<String> {
-    let (program, rest) = words.split_first()?;
-    if !is_plain(program) || crate::shell::wrapper::may_run_others(crate::shell::wrapper::base_name(program)) {
-        return None;
-    }
-    if INTERPRETERS.contains(program) {
-        let script = rest.first().filter(|word| is_plain(word))?;
-        return Some(format!("{program} {script}"));
-    }
-    let mut levels = SUBCOMMAND_DEPTHS.iter().find(|(name, _)| name == program).map_or(0, |(_, levels)| *levels);
-    let mut text = (*program).to_owned();
-    for word in rest {
-        if levels == 0 {
-            break;
-        }
-        if !is_plain(word) {
-            return None;
-        }
-        text.push(' ');
-        text.push_str(word);
-        levels -= 1;
-        if levels == 0 && RUNS_NAMED.contains(word) {
-            levels = 1;
-        }
-    }
-    (levels == 0).then_some(text)
-}
-
-fn is_plain(word: &str) -> bool {
-    !word.is_empty()
-        && !word.starts_with('-')
-        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '@' | '+'))
 }
 
 /// Whether a rule may be written to a file: one line, and nothing in it that looks like a credential.

@@ -3,8 +3,9 @@
 //! when nobody can answer. There is no timeout, and an unreadable answer is a refusal.
 
 use crate::questions::{HostAnswer, HostQuestions, QuestionFailure};
-use permission::{Access, DecisionReason, PathFacts, PermissionRefusal, RuleSuggestion};
+use permission::{Access, DecisionReason, FileAccess, FilePlace, PathFacts, PermissionRefusal, RuleSuggestion};
 use serde_json::value::RawValue;
+use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 use wire::control::{CanUseTool, CommandPart, HostQuestion, MatchedRule, PermissionAnswer, PermissionUpdate};
 
@@ -128,13 +129,26 @@ impl PermissionQuestion<'_> {
             description: self.description(),
             permission_suggestions: self.suggestions.iter().map(RuleSuggestion::to_json).collect(),
             blocked_path: self.blocked_path(),
-            decision_reason: Some(permission::escape_invisible(&reason.describe())),
+            decision_reason: self.reason_in_words().map(|words| permission::escape_invisible(&words)),
             decision_reason_type: Some(reason.kind().into()),
             matched_ask_rule: matched_rule(reason),
             tool_use_id: self.tool_use_id.to_owned(),
             requires_user_interaction: matches!(reason, DecisionReason::Interaction),
             command_parts: self.parts.clone(),
             agent_id: self.agent_id.map(str::to_owned),
+        }
+    }
+
+    /// Why the call is asked about, where there is more to say than that no rule allows it.
+    fn reason_in_words(&self) -> Option<String> {
+        let outside = |access| {
+            let path = self.blocked_path().map(PathBuf::from);
+            path.map(|path| permission::describe_file(access, Some(&path), FilePlace::Outside))
+        };
+        match &self.refusal.reason {
+            DecisionReason::NoRule => outside(FileAccess::Writes),
+            DecisionReason::WorkingDirectory => outside(FileAccess::Reads),
+            reason => Some(reason.describe()),
         }
     }
 
@@ -175,6 +189,8 @@ impl PermissionQuestion<'_> {
             | DecisionReason::Mode(_)
             | DecisionReason::ReadOnlyCommand
             | DecisionReason::Harmless
+            | DecisionReason::OpensFile { .. }
+            | DecisionReason::SetsVariable(_)
             | DecisionReason::NotUnderstood(_)
             | DecisionReason::Reads(_)
             | DecisionReason::Sandboxed

@@ -64,8 +64,10 @@ pub enum TrustSubject {
 pub struct TrustQuestion {
     pub about: TrustSubject,
     pub folder: PathBuf,
-    /// Title and lines of each group, most important first.
-    pub groups: Vec<(&'static str, Vec<String>)>,
+    /// Most important first; without the servers in `servers`.
+    pub groups: Vec<TrustGroup>,
+    /// The servers of the folder, each with a yes or no of its own.
+    pub servers: Vec<TrustServer>,
     /// What was added or changed since the folder was last trusted.
     pub changes: Vec<String>,
     /// The entries accepted before that listed ones replace.
@@ -74,6 +76,49 @@ pub struct TrustQuestion {
     pub hosts: Vec<String>,
     items: Vec<ActivationItem>,
     is_home: bool,
+}
+
+/// What a folder declares of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustGroup {
+    pub kind: ActivationKind,
+    pub lines: Vec<String>,
+}
+
+/// What a group means for the person who is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrustSection {
+    /// Programs run.
+    Runs,
+    /// Something is allowed, opened or sent elsewhere.
+    Allows,
+    /// Settings that only change what is shown and written.
+    Text,
+}
+
+impl TrustGroup {
+    pub fn section(&self) -> TrustSection {
+        match self.kind {
+            ActivationKind::Helper | ActivationKind::Hook | ActivationKind::Server => TrustSection::Runs,
+            ActivationKind::Redirect
+            | ActivationKind::Variable
+            | ActivationKind::Rule
+            | ActivationKind::Directory
+            | ActivationKind::Sandbox => TrustSection::Allows,
+            ActivationKind::Other => TrustSection::Text,
+        }
+    }
+}
+
+/// A server in a trust question: what would be started or reached, and whether it may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustServer {
+    pub name: String,
+    /// Its name, command and arguments, and its file.
+    pub text: String,
+    pub is_allowed: bool,
+    /// The person allowed it before.
+    was_allowed: bool,
 }
 
 /// A server that the repository declares.
@@ -165,11 +210,20 @@ fn ask_trust(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig) -> Option<
     if items.is_empty() {
         return None;
     }
+    let servers = match about {
+        TrustSubject::Folder => trust_servers(boot, cwd, loaded, &items),
+        TrustSubject::Entries => Vec::new(),
+    };
+    let is_asked_apart = |item: &&ActivationItem| {
+        item.kind == ActivationKind::Server && servers.iter().any(|server| declares(item, &server.name))
+    };
+    let together: Vec<&ActivationItem> = items.iter().filter(|item| !is_asked_apart(item)).collect();
     let replaced = open().filter_map(|w| Some(without_secrets(w.item.kind, w.before.as_ref()?))).collect();
     Some(PreflightQuestion::Trust(TrustQuestion {
         about,
         folder: loaded.trust_key.clone(),
-        groups: groups(cwd, &items),
+        groups: groups(cwd, &together),
+        servers,
         changes: loaded.trust_changes.iter().map(|change| without_secrets(change.kind, &change.now)).collect(),
         replaced,
         hosts: items.iter().filter_map(|item| item.host.clone()).collect(),
@@ -184,17 +238,57 @@ pub fn without_secrets(kind: ActivationKind, text: &str) -> String {
     if kind == ActivationKind::Server { permission::masked_line(text) } else { permission::masked_formats(text) }
 }
 
-fn groups(cwd: &Path, items: &[ActivationItem]) -> Vec<(&'static str, Vec<String>)> {
-    let mut groups: Vec<(&'static str, Vec<String>)> = Vec::new();
+fn groups(cwd: &Path, items: &[&ActivationItem]) -> Vec<TrustGroup> {
+    let mut groups: Vec<TrustGroup> = Vec::new();
     for item in items {
-        let file = item.file.strip_prefix(cwd).unwrap_or(&item.file);
-        let line = format!("{}  ({})", without_secrets(item.kind, &item.text), file.display());
-        match groups.iter_mut().find(|(title, _)| *title == item.kind.title()) {
-            Some((_, lines)) => lines.push(line),
-            None => groups.push((item.kind.title(), vec![line])),
+        let line = line_of(cwd, item);
+        match groups.iter_mut().find(|group| group.kind == item.kind) {
+            Some(group) => group.lines.push(line),
+            None => groups.push(TrustGroup { kind: item.kind, lines: vec![line] }),
         }
     }
     groups
+}
+
+/// The description of an item and its file.
+fn line_of(cwd: &Path, item: &ActivationItem) -> String {
+    let file = item.file.strip_prefix(cwd).unwrap_or(&item.file);
+    format!("{}  ({})", without_secrets(item.kind, &item.text), file.display())
+}
+
+/// Whether the item is the declaration of this server.
+fn declares(item: &ActivationItem, server: &str) -> bool {
+    item.id.strip_suffix(server).is_some_and(|rest| rest.ends_with(".mcp.json#"))
+}
+
+/// The servers of the folder that wait for a yes or no. In a folder that was trusted before, those that are new or
+/// changed since: what was said of the others still holds.
+fn trust_servers(
+    boot: &StartRequest,
+    cwd: &Path,
+    loaded: &ProjectConfig,
+    items: &[ActivationItem],
+) -> Vec<TrustServer> {
+    // As the servers would stand after a yes.
+    let mut trusted = loaded.clone();
+    trusted.trusted = true;
+    let is_changed = |item: &ActivationItem| {
+        loaded.trust_changes.is_empty() || loaded.trust_changes.iter().any(|change| change.id == item.id)
+    };
+    let server = |declared: &config::mcp::DeclaredMcpServer| {
+        let was_allowed = match declared.approval {
+            McpApproval::Approved => true,
+            McpApproval::Pending => false,
+            McpApproval::Rejected | McpApproval::Disabled | McpApproval::Forbidden(_) => return None,
+        };
+        let item = items.iter().find(|item| item.kind == ActivationKind::Server && declares(item, &declared.name))?;
+        // What was allowed before it changed is asked about as if it were new.
+        let is_allowed = was_allowed && loaded.trust_changes.is_empty();
+        let text = line_of(cwd, item);
+        is_changed(item).then_some(TrustServer { name: declared.name.clone(), text, is_allowed, was_allowed })
+    };
+    let declared = declared_servers(boot, cwd, &trusted);
+    declared.iter().filter(|server| server.scope == wire::mcp::McpScope::Project).filter_map(server).collect()
 }
 
 /// Trusts exactly what was asked about. The home directory is trusted for this start only, but entries of its local
@@ -210,7 +304,19 @@ pub fn trust(boot: &mut StartRequest, asked: &TrustQuestion) -> Result<(), Strin
     } else {
         trust::approve(&cwd, &boot.env, &asked.items, ApprovalOrigin::Asked)
     };
-    recorded.map_err(|error| error.to_string())
+    recorded.map_err(|error| error.to_string())?;
+    let loaded = ConfigLoader::open(&cwd, &boot.env, &crate::options::selection(&boot.options));
+    let loaded = loaded.map_err(|error| error.to_string())?;
+    let change = McpChange { cwd: &cwd, env: &boot.env, loaded: &loaded };
+    for server in &asked.servers {
+        let decision = match (server.is_allowed, server.was_allowed) {
+            (true, true) => continue,
+            (true, false) => McpDecision::Approve(server.name.clone()),
+            (false, _) => McpDecision::Reject(server.name.clone()),
+        };
+        change.decide(&decision).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 /// Continues without what was asked about: nothing of an untrusted folder runs, and refused entries of a trusted
@@ -238,8 +344,23 @@ pub fn accept_bypass(boot: &StartRequest) -> Result<(), String> {
 }
 
 fn ask_server(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig, later: &[String]) -> Option<PreflightQuestion> {
-    if !loaded.trusted || boot.options.configuration.bare || boot.options.configuration.safe_mode {
+    if !loaded.trusted {
         return None;
+    }
+    let servers = declared_servers(boot, cwd, loaded);
+    let mut waiting =
+        servers.iter().filter(|server| server.approval == McpApproval::Pending && !later.contains(&server.name));
+    let first = waiting.next()?;
+    let items = trust::activations(cwd, loaded);
+    let known = items.iter().find(|item| item.kind == ActivationKind::Server && declares(item, &first.name));
+    let text = known.map_or_else(|| first.name.clone(), |item| without_secrets(item.kind, &item.text));
+    Some(PreflightQuestion::Server(ServerQuestion { name: first.name.clone(), text, others: waiting.count() }))
+}
+
+/// The servers a session would have; none where no server of a repository is used.
+fn declared_servers(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig) -> Vec<config::mcp::DeclaredMcpServer> {
+    if boot.options.configuration.bare || boot.options.configuration.safe_mode {
+        return Vec::new();
     }
     let request = McpQuery {
         cwd,
@@ -250,15 +371,7 @@ fn ask_server(boot: &StartRequest, cwd: &Path, loaded: &ProjectConfig, later: &[
         strict: boot.options.servers.is_strict,
         audience: McpAudience::Person,
     };
-    let servers = config::mcp::effective(&request).ok()?.servers;
-    let mut waiting =
-        servers.iter().filter(|server| server.approval == McpApproval::Pending && !later.contains(&server.name));
-    let first = waiting.next()?;
-    let ending = format!("#{}", first.name);
-    let items = trust::activations(cwd, loaded);
-    let known = items.iter().find(|item| item.kind == ActivationKind::Server && item.id.ends_with(&ending));
-    let text = known.map_or_else(|| first.name.clone(), |item| without_secrets(item.kind, &item.text));
-    Some(PreflightQuestion::Server(ServerQuestion { name: first.name.clone(), text, others: waiting.count() }))
+    config::mcp::effective(&request).map(|found| found.servers).unwrap_or_default()
 }
 
 /// Records the answer in the user's settings for this folder.

@@ -3,6 +3,7 @@
 //! themes.
 
 pub mod editor;
+pub mod glyphs;
 pub mod highlight;
 pub mod keys;
 pub mod markdown;

@@ -1,16 +1,20 @@
-//! Markdown as styled logical lines. Prose is not wrapped here, because the terminal wraps it; tables are laid out for
-//! a width. While a reply streams, only its last block is parsed again: `closed_length` returns how much of the text
-//! can no longer change.
+//! Markdown as styled lines. Prose is wrapped at words between margins, or left to the terminal; tables are laid out for
+//! a width; code is never wrapped, so that it can be copied. While a reply streams, only its last block is parsed again:
+//! `closed_length` returns how much of the text can no longer change.
 
+mod block_line;
 mod table;
 
 use crate::highlight::highlight;
 use crate::style::{StyledLine, StyledSpan, TextStyle};
 use crate::text;
 use crate::theme::{Theme, ThemeToken};
+use block_line::{BlockLine, LineLayout};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::sync::Arc;
 use table::MarkdownTable;
+
+pub use block_line::WrapMemory;
 
 /// Settings for rendering.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +22,27 @@ pub struct MarkdownOptions<'a> {
     pub theme: &'a Theme,
     pub columns: usize,
     pub syntax: SyntaxColouring,
+    pub wrap: ProseWrap,
+}
+
+/// Who breaks the lines of prose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProseWrap {
+    /// Prose is wrapped here, at words, after a left margin. Code is set flush left.
+    Words,
+    /// A paragraph is one line, which the terminal wraps. Nothing has a margin; code is indented.
+    Terminal,
+}
+
+impl ProseWrap {
+    /// The value of the setting `wrap`.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "words" => Some(Self::Words),
+            "terminal" => Some(Self::Terminal),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +91,27 @@ pub fn closed_length(source: &str) -> usize {
 
 /// Renders all blocks of `source`, separated by blank lines.
 pub fn render(source: &str, look: &MarkdownOptions<'_>) -> Vec<StyledLine> {
+    let layout = LineLayout::new(look);
+    block_lines(source, look).iter().flat_map(|line| line.finished(layout)).collect()
+}
+
+/// The last `rows` rows of what `render` returns, as a terminal shows them. `memory` holds where the last paragraph was broken
+/// the time before, so that a paragraph that grows is not wrapped from its beginning each time.
+pub fn render_tail(source: &str, look: &MarkdownOptions<'_>, rows: usize, memory: &mut WrapMemory) -> Vec<StyledLine> {
+    let layout = LineLayout::new(look);
+    let mut lines = block_lines(source, look);
+    // Each line has at least one row, so the lines before these cannot be visible.
+    lines.drain(..lines.len().saturating_sub(rows));
+    let last = lines.pop();
+    let mut shown: Vec<StyledLine> = lines.iter().flat_map(|line| line.rows(layout)).collect();
+    if let Some(last) = last {
+        shown.extend(last.last_rows(layout, rows, memory));
+    }
+    shown.drain(..shown.len().saturating_sub(rows));
+    shown
+}
+
+fn block_lines(source: &str, look: &MarkdownOptions<'_>) -> Vec<BlockLine> {
     let source = text::clean(source);
     let mut writer = MarkdownWriter::new(look);
     for event in Parser::new_ext(&source, options()) {
@@ -85,10 +131,11 @@ struct BlockIndent {
 #[derive(Debug)]
 struct MarkdownWriter<'a> {
     look: &'a MarkdownOptions<'a>,
-    lines: Vec<StyledLine>,
+    lines: Vec<BlockLine>,
+    /// The text of the current line, without the indents of its blocks.
     current: StyledLine,
-    /// True when the indents of the current line are already written.
-    begun: bool,
+    /// The indents of the current line; `None` when it has not begun.
+    begun: Option<BlockLine>,
     styles: Vec<TextStyle>,
     indents: Vec<BlockIndent>,
     /// Open lists with their next number; `None` for a bullet list.
@@ -108,7 +155,7 @@ impl<'a> MarkdownWriter<'a> {
             look,
             lines: Vec::new(),
             current: StyledLine::new(),
-            begun: false,
+            begun: None,
             styles: Vec::new(),
             indents: Vec::new(),
             lists: Vec::new(),
@@ -120,13 +167,18 @@ impl<'a> MarkdownWriter<'a> {
         }
     }
 
-    fn finish(mut self) -> Vec<StyledLine> {
+    fn finish(mut self) -> Vec<BlockLine> {
         self.end_line();
         self.lines
     }
 
     fn fg(&self, token: ThemeToken) -> TextStyle {
         self.look.theme.fg(token)
+    }
+
+    /// The columns by which the open blocks are indented.
+    fn indent(&self) -> usize {
+        self.indents.iter().map(|indent| indent.rest.width()).sum()
     }
 
     fn style(&self) -> TextStyle {
@@ -159,7 +211,8 @@ impl<'a> MarkdownWriter<'a> {
             Event::Rule => {
                 self.begin_block();
                 let style = self.fg(ThemeToken::Subtle);
-                self.write(&"─".repeat(self.look.columns.min(40)), style);
+                let room = LineLayout::new(self.look).rule_room(self.indent());
+                self.write(&"─".repeat(room.min(40)), style);
                 self.end_block();
             }
             Event::TaskListMarker(done) => {
@@ -330,10 +383,15 @@ impl<'a> MarkdownWriter<'a> {
             SyntaxColouring::Coloured => highlight(code, &language, self.look.theme),
             SyntaxColouring::Plain => code.split('\n').map(StyledLine::plain).collect(),
         };
+        let is_flush = self.look.wrap == ProseWrap::Words;
         for line in lines {
+            if is_flush {
+                self.take_markers();
+                self.lines.push(BlockLine::code(line));
+                continue;
+            }
             self.begin_line();
-            self.current.push("  ", TextStyle::PLAIN);
-            self.current.append(line);
+            self.current.append(line.indented(2));
             self.end_line();
         }
         self.gap = true;
@@ -341,11 +399,13 @@ impl<'a> MarkdownWriter<'a> {
 
     fn end_table(&mut self) {
         let Some(table) = self.table.take() else { return };
-        let indent: usize = self.indents.iter().map(|indent| indent.rest.width()).sum();
-        let room = self.look.columns.saturating_sub(indent);
+        let room = LineLayout::new(self.look).table_room(self.indent());
         for line in table.layout(room, self.look.theme) {
             self.begin_line();
-            self.current.append(line);
+            self.current.append(line.text);
+            if let Some(begun) = &mut self.begun {
+                begun.hang(line.hang);
+            }
             self.end_line();
         }
         self.gap = true;
@@ -358,7 +418,8 @@ impl<'a> MarkdownWriter<'a> {
                 line.append(indent.rest.clone());
                 line
             });
-            self.lines.push(if bars.text().trim().is_empty() { StyledLine::new() } else { bars });
+            let bars = if bars.text().trim().is_empty() { StyledLine::new() } else { bars };
+            self.lines.push(BlockLine::blank(bars));
         }
     }
 
@@ -368,18 +429,29 @@ impl<'a> MarkdownWriter<'a> {
     }
 
     fn begin_line(&mut self) {
-        if std::mem::replace(&mut self.begun, true) {
+        if self.begun.is_some() {
             return;
         }
+        let (mut first, mut rest) = (StyledLine::new(), StyledLine::new());
         for indent in &mut self.indents {
-            let part = indent.marker.take().unwrap_or_else(|| indent.rest.clone());
-            self.current.append(part);
+            rest.append(indent.rest.clone());
+            first.append(indent.marker.take().unwrap_or_else(|| indent.rest.clone()));
         }
+        self.begun = Some(BlockLine::prose(first, rest));
     }
 
     fn end_line(&mut self) {
-        if std::mem::take(&mut self.begun) {
-            self.lines.push(std::mem::take(&mut self.current));
+        if let Some(mut line) = self.begun.take() {
+            line.text = std::mem::take(&mut self.current);
+            self.lines.push(line);
+        }
+    }
+
+    /// Writes the markers of list items that begin with code on a line of their own.
+    fn take_markers(&mut self) {
+        if self.indents.iter().any(|indent| indent.marker.is_some()) {
+            self.begin_line();
+            self.end_line();
         }
     }
 

@@ -2,9 +2,93 @@ use super::*;
 use proptest::prelude::*;
 
 fn shown(source: &str, columns: usize) -> Vec<String> {
+    shown_as(source, columns, ProseWrap::Terminal)
+}
+
+fn wrapped(source: &str, columns: usize) -> Vec<String> {
+    shown_as(source, columns, ProseWrap::Words)
+}
+
+fn shown_as(source: &str, columns: usize, wrap: ProseWrap) -> Vec<String> {
     let theme = Theme::default();
-    let look = MarkdownOptions { theme: &theme, columns, syntax: SyntaxColouring::Coloured };
+    let look = MarkdownOptions { theme: &theme, columns, syntax: SyntaxColouring::Coloured, wrap };
     render(source, &look).iter().map(StyledLine::text).collect()
+}
+
+#[test]
+fn prose_is_wrapped_at_words_between_margins() {
+    let words = "word ".repeat(60);
+    for (columns, widest) in [(40, 38), (80, 78), (120, 102), (200, 102)] {
+        let rows = wrapped(&words, columns);
+        let width = rows.iter().map(|row| text::width(row)).max().unwrap();
+        assert!(width <= widest && width > widest - 6, "{columns}: {width}");
+        assert!(rows.iter().all(|row| row.starts_with("  word") && row.ends_with("word")), "{rows:?}");
+    }
+    assert_eq!(
+        wrapped("- one two three four\n  - five six seven eight\n\n> quoted words that wrap\n>\n> more", 22),
+        [
+            "  - one two three",
+            "    four",
+            "    - five six seven",
+            "      eight",
+            "",
+            "  │ quoted words",
+            "  │ that wrap",
+            "  │ ",
+            "  │ more",
+        ]
+    );
+    assert_eq!(
+        wrapped("日本語の文章は空白なしで折り返されます。👩‍👩‍👧", 20),
+        ["  日本語の文章は空", "  白なしで折り返さ", "  れます。👩‍👩‍👧"]
+    );
+}
+
+#[test]
+fn code_is_flush_left_and_whole_and_links_are_not_cut() {
+    let long = format!("let x = \"{}\";", "y".repeat(60));
+    assert_eq!(
+        wrapped(&format!("Do this:\n\n```rust\n{long}\n\n    deep\n```\n\n- item\n\n  ```sh\n  make\n  ```"), 30),
+        ["  Do this:", "", &long, "", "    deep", "", "  - item", "", "make"]
+    );
+    assert_eq!(
+        wrapped("See https://example.test/a/b?c=d for more", 40),
+        ["  See https://example.test/a/b?c=d for", "  more"]
+    );
+    assert_eq!(
+        wrapped("Please see https://example.test/a/b?c=d", 36),
+        ["  Please see", "  https://example.test/a/b?c=d"]
+    );
+}
+
+#[test]
+fn cells_wrap_and_only_narrow_tables_are_stacked() {
+    let table = "| Name | About |\n|--|--|\n| a | some words that explain it at length and go on for long enough |\n| b | short |";
+    let across = format!("  {}┼{}", "─".repeat(5), "─".repeat(52));
+    assert_eq!(
+        wrapped(table, 60),
+        [
+            "  Name │ About",
+            &across,
+            "  a    │ some words that explain it at length and go on for",
+            "       │ long enough",
+            &across,
+            "  b    │ short",
+        ]
+    );
+    assert_eq!(
+        wrapped(table, 40),
+        [
+            "  Name: a",
+            "  About: some words that explain it at",
+            "    length and go on for long enough",
+            "  ─────",
+            "  Name: b",
+            "  About: short"
+        ]
+    );
+    let many = format!("|{}\n|{}\n|{}", " head |".repeat(12), "--|".repeat(12), " some longer text |".repeat(12));
+    assert!(wrapped(&many, 100)[0].starts_with("  head: some longer text"), "columns would be under 8");
 }
 
 #[test]
@@ -44,7 +128,8 @@ fn links_show_where_they_lead() {
         ["text (http://x.y/z) http://a.b [image: pic]"]
     );
     let theme = Theme::default();
-    let look = MarkdownOptions { theme: &theme, columns: 80, syntax: SyntaxColouring::Coloured };
+    let look =
+        MarkdownOptions { theme: &theme, columns: 80, syntax: SyntaxColouring::Coloured, wrap: ProseWrap::Terminal };
     let lines = render("[text](http://x.y/z)", &look);
     assert_eq!(lines[0].spans[0].link.as_deref(), Some("http://x.y/z"));
 }
@@ -75,7 +160,7 @@ proptest! {
         // [TST-246]
         let whole: String = parts.concat();
         let theme = Theme::default();
-        let look = MarkdownOptions { theme: &theme, columns: 60, syntax: SyntaxColouring::Coloured };
+        let look = MarkdownOptions { theme: &theme, columns: 60, syntax: SyntaxColouring::Coloured, wrap: ProseWrap::Terminal };
         // Blocks are removed as they close, as in streaming.
         let (mut source, mut printed) = (String::new(), Vec::new());
         let take = |text: &str, printed: &mut Vec<StyledLine>| {
@@ -97,4 +182,62 @@ proptest! {
         take(&source, &mut printed);
         prop_assert_eq!(printed, render(&whole, &look));
     }
+}
+
+/// Pieces of Markdown of every kind.
+const PIECES: [&str; 18] = [
+    "word ",
+    "longer words here, and more of them ",
+    "\n",
+    "\n\n",
+    "# h\n",
+    "- item with several words in it\n",
+    "  - sub\n",
+    "1. n\n",
+    "```rust\nlet x = \"a line that is rather long, so that it does not fit\";\n```\n",
+    "> quoted words that go on for a while\n",
+    "**b** ",
+    "| a | b |\n|--|--|\n| 1 | some words in a cell that wrap, because they are many |\n",
+    "---\n",
+    "`c` ",
+    "日本語の文章",
+    "e\u{301}👩‍👩‍👧 ",
+    "https://example.test/a/long/path?x=y ",
+    "[a link](https://example.test) ",
+];
+
+proptest! {
+    #[test]
+    fn what_grows_looks_as_when_it_is_finished(
+        parts in prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..16), columns in 20usize..130,
+        wrap in prop::sample::select(vec![ProseWrap::Words, ProseWrap::Terminal]), count in 1usize..40,
+    ) {
+        let theme = Theme::default();
+        let look = MarkdownOptions { theme: &theme, columns, syntax: SyntaxColouring::Coloured, wrap };
+        let (mut source, mut memory) = (String::new(), WrapMemory::default());
+        for part in parts {
+            for piece in part.split_inclusive(' ') {
+                source.push_str(piece);
+                let live = render_tail(&source, &look, count, &mut memory);
+                let finished: Vec<StyledLine> = render(&source, &look).iter().flat_map(|line| line.cut_at(columns)).collect();
+                let texts = |lines: &[StyledLine]| lines.iter().map(StyledLine::text).collect::<Vec<_>>();
+                prop_assert_eq!(texts(&live), texts(&finished[finished.len().saturating_sub(count)..]));
+                prop_assert!(live.iter().all(|row| row.width() <= columns));
+            }
+        }
+    }
+}
+
+#[test]
+fn only_the_last_rows_of_a_growing_paragraph_are_wrapped_again() {
+    let theme = Theme::default();
+    let look =
+        MarkdownOptions { theme: &theme, columns: 80, syntax: SyntaxColouring::Coloured, wrap: ProseWrap::Words };
+    let (mut source, mut memory) = (String::new(), WrapMemory::default());
+    for n in 0..2_000 {
+        source.push_str(["some ", "more ", "**bold** ", "words "][n % 4]);
+        assert!(!render_tail(&source, &look, 20, &mut memory).is_empty());
+    }
+    // Four rows of at most 77 bytes each time, instead of all 12,000.
+    assert!(memory.looked_at < 2_000 * 4 * 80, "{}", memory.looked_at);
 }

@@ -4,6 +4,7 @@
 use crate::text;
 use std::io::Write;
 use std::sync::Arc;
+use unicode_segmentation::UnicodeSegmentation;
 
 /// One of the 16 colours of the terminal's palette, one of 256, or an RGB colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -227,35 +228,73 @@ impl StyledLine {
             return vec![self.clone()];
         }
         let indent = if indent + 8 > columns { 0 } else { indent };
-        let text = self.text();
-        let mut rows: Vec<Self> = Vec::new();
-        for range in wrap_ranges(&text, columns, columns - indent) {
-            let part = self.slice(range);
-            if rows.is_empty() || indent == 0 {
-                rows.push(part);
-            } else {
-                let mut row = Self::plain(" ".repeat(indent));
-                row.fill = self.fill;
-                row.append(part);
-                rows.push(row);
-            }
-        }
-        rows
+        let rows = self.parts(&text::wrap(&self.text(), columns, columns - indent));
+        rows.into_iter().enumerate().map(|(index, row)| if index == 0 { row } else { row.indented(indent) }).collect()
     }
-}
 
-/// Like `text::wrap`, but the first row may be wider than the others.
-fn wrap_ranges(text: &str, first: usize, rest: usize) -> Vec<std::ops::Range<usize>> {
-    if first == rest {
-        return text::wrap(text, first, rest);
+    /// The rows in which a terminal of `columns` shows the line when nothing has wrapped it.
+    pub fn cut_at(&self, columns: usize) -> Vec<Self> {
+        if self.width() <= columns {
+            return vec![self.clone()];
+        }
+        self.parts(&text::cut_rows(&self.text(), columns))
     }
-    let head = text::wrap(text, first, first).into_iter().next().unwrap_or(0..text.len());
-    if head.end >= text.len() {
-        return std::iter::once(head).collect();
+
+    /// The parts in ascending ranges of byte offsets of `text()`.
+    pub fn parts(&self, ranges: &[std::ops::Range<usize>]) -> Vec<Self> {
+        let mut parts = Vec::with_capacity(ranges.len());
+        let mut spans = self.spans.iter();
+        // The current span and where it begins.
+        let mut current = spans.next();
+        let mut at = 0;
+        for range in ranges {
+            let mut part = Self { spans: Vec::new(), fill: self.fill };
+            while let Some(span) = current {
+                let end = at + span.text.len();
+                let (from, to) = (range.start.max(at), range.end.min(end));
+                if from < to {
+                    let text = span.text[from - at..to - at].to_owned();
+                    part.spans.push(StyledSpan { text, style: span.style, link: span.link.clone() });
+                }
+                if end > range.end {
+                    break;
+                }
+                at = end;
+                current = spans.next();
+            }
+            parts.push(part);
+        }
+        parts
     }
-    let from = head.end + usize::from(text[head.end..].starts_with(' '));
-    let tail = text::wrap(&text[from..], rest, rest).into_iter().map(|range| range.start + from..range.end + from);
-    std::iter::once(head).chain(tail).collect()
+
+    /// The line with the cell at `column` reversed, as a cursor.
+    #[must_use]
+    pub fn with_reversed_cell(&self, column: usize) -> Self {
+        let text = self.text();
+        let start = text::fit(&text, column);
+        let end = start + text[start..].graphemes(true).next().map_or(0, str::len);
+        let mut out = self.slice(0..start);
+        out.push(" ".repeat(column.saturating_sub(out.width())), TextStyle::PLAIN);
+        let mut cell = if end > start { self.slice(start..end) } else { Self::plain(" ") };
+        for span in &mut cell.spans {
+            span.style.reverse = !span.style.reverse;
+        }
+        out.append(cell);
+        out.append(self.slice(end..text.len()));
+        out
+    }
+
+    /// The line after `columns` blanks.
+    #[must_use]
+    pub fn indented(self, columns: usize) -> Self {
+        if columns == 0 {
+            return self;
+        }
+        let mut line = Self::plain(" ".repeat(columns));
+        line.fill = self.fill;
+        line.append(self);
+        line
+    }
 }
 
 impl From<&str> for StyledLine {
@@ -328,11 +367,11 @@ fn sgr(style: TextStyle, depth: ColourDepth, out: &mut Vec<u8>) -> bool {
     for (_, code) in attributes.iter().filter(|(on, _)| *on) {
         write!(out, "{code};").ok();
     }
-    if let Some(colour) = style.fg {
-        colour_code(colour, depth, 30, out);
+    if let Some(colour) = style.fg.and_then(|colour| reduce_colour(colour, depth)) {
+        colour_code(colour, 30, out);
     }
-    if let Some(colour) = style.bg {
-        colour_code(colour, depth, 40, out);
+    if let Some(colour) = style.bg.and_then(|colour| reduce_background(colour, depth)) {
+        colour_code(colour, 40, out);
     }
     if out.len() == start + 2 {
         out.truncate(start);
@@ -343,25 +382,17 @@ fn sgr(style: TextStyle, depth: ColourDepth, out: &mut Vec<u8>) -> bool {
     true
 }
 
-fn colour_code(colour: Colour, depth: ColourDepth, base: u8, out: &mut Vec<u8>) {
-    match reduce_colour(colour, depth) {
-        None => {}
-        Some(Colour::Ansi(n @ 0..8)) => {
-            write!(out, "{};", base + n).ok();
-        }
-        Some(Colour::Ansi(n)) => {
-            write!(out, "{};", base + 60 + (n & 7)).ok();
-        }
-        Some(Colour::Indexed(n)) => {
-            write!(out, "{};5;{n};", base + 8).ok();
-        }
-        Some(Colour::Rgb(r, g, b)) => {
-            write!(out, "{};2;{r};{g};{b};", base + 8).ok();
-        }
+fn colour_code(colour: Colour, base: u8, out: &mut Vec<u8>) {
+    match colour {
+        Colour::Ansi(n @ 0..8) => write!(out, "{};", base + n),
+        Colour::Ansi(n) => write!(out, "{};", base + 60 + (n & 7)),
+        Colour::Indexed(n) => write!(out, "{};5;{n};", base + 8),
+        Colour::Rgb(r, g, b) => write!(out, "{};2;{r};{g};{b};", base + 8),
     }
+    .ok();
 }
 
-/// The nearest colour that the terminal can show; `None` when it shows no colours.
+/// The nearest text colour that the terminal can show; `None` when it shows no colours.
 pub fn reduce_colour(colour: Colour, depth: ColourDepth) -> Option<Colour> {
     match (depth, colour) {
         (ColourDepth::None, _) => None,
@@ -369,13 +400,46 @@ pub fn reduce_colour(colour: Colour, depth: ColourDepth) -> Option<Colour> {
         | (ColourDepth::True, Colour::Indexed(_) | Colour::Rgb(..))
         | (ColourDepth::Ansi256, Colour::Indexed(_)) => Some(colour),
         (ColourDepth::Ansi256, Colour::Rgb(r, g, b)) => Some(Colour::Indexed(nearest_256(r, g, b))),
-        (ColourDepth::Ansi16, Colour::Rgb(r, g, b)) => Some(Colour::Ansi(nearest_16(r, g, b))),
-        (ColourDepth::Ansi16, Colour::Indexed(n)) => {
-            let (r, g, b) = components(n);
-            Some(Colour::Ansi(if n < 16 { n } else { nearest_16(r, g, b) }))
-        }
+        (ColourDepth::Ansi16, Colour::Indexed(n @ 0..16)) => Some(Colour::Ansi(n)),
+        (ColourDepth::Ansi16, Colour::Indexed(_) | Colour::Rgb(..)) => Some(Colour::Ansi(nearest_16(rgb(colour)))),
     }
 }
+
+/// The nearest background colour. With 16 colours, tints become black or white, so that every text can be read on them.
+pub fn reduce_background(colour: Colour, depth: ColourDepth) -> Option<Colour> {
+    match (depth, colour) {
+        (ColourDepth::Ansi16, Colour::Indexed(16..) | Colour::Rgb(..)) => {
+            Some(Colour::Ansi(if luminance(rgb(colour)) < 0.2 { 0 } else { 7 }))
+        }
+        (_, _) => reduce_colour(colour, depth),
+    }
+}
+
+/// The components of a colour; those of the palette are only usual ones.
+fn rgb(colour: Colour) -> (u8, u8, u8) {
+    match colour {
+        Colour::Rgb(r, g, b) => (r, g, b),
+        Colour::Indexed(n) => components(n),
+        Colour::Ansi(n) => PALETTE[usize::from(n & 15)],
+    }
+}
+
+/// How well one colour can be read on the other: from 1 to 21, as WCAG 2 defines it. Text needs 4.5.
+pub fn contrast(a: Colour, b: Colour) -> f64 {
+    let (a, b) = (luminance(rgb(a)), luminance(rgb(b)));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+fn luminance((r, g, b): (u8, u8, u8)) -> f64 {
+    let linear = |component: u8| {
+        let value = f64::from(component) / 255.0;
+        if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
+}
+
+/// From this value on (the largest component) a colour counts as a bright one.
+const DARKEST_BRIGHT: u8 = 190;
 
 const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
@@ -419,13 +483,39 @@ fn distance(a: (u8, u8, u8), b: (u8, u8, u8)) -> u32 {
 }
 
 fn nearest_256(r: u8, g: u8, b: u8) -> u8 {
-    let nearest = (16..=255_u8).min_by_key(|n| distance(components(*n), (r, g, b)));
+    // The greys are left out for what is not grey: a dark tint would lose its hue.
+    let is_grey = r.max(g).max(b) - r.min(g).min(b) < 20;
+    let candidates = if is_grey { 16..=255_u8 } else { 16..=231_u8 };
+    let nearest = candidates.min_by_key(|n| distance(components(*n), (r, g, b)));
     nearest.unwrap_or(15)
 }
 
-fn nearest_16(r: u8, g: u8, b: u8) -> u8 {
-    let nearest = (0..16_u8).min_by_key(|n| distance(components(*n), (r, g, b)));
-    nearest.unwrap_or(7)
+/// Keeps the hue, which carries the meaning; distances would turn most colours into greys.
+fn nearest_16((r, g, b): (u8, u8, u8)) -> u8 {
+    let (most, least) = (r.max(g).max(b), r.min(g).min(b));
+    let spread = i32::from(most - least);
+    if spread * 4 < i32::from(most) || most < 60 {
+        let greys = [0_u8, 8, 7, 15];
+        return greys.into_iter().min_by_key(|n| distance(components(*n), (r, g, b))).unwrap_or(7);
+    }
+    let (r, g, b) = (i32::from(r), i32::from(g), i32::from(b));
+    let most = i32::from(most);
+    let hue = if most == r {
+        60 * (g - b) / spread
+    } else if most == g {
+        120 + 60 * (b - r) / spread
+    } else {
+        240 + 60 * (r - g) / spread
+    };
+    let colour = match hue.rem_euclid(360) {
+        25..75 => 3,
+        75..165 => 2,
+        165..200 => 6,
+        200..265 => 4,
+        265..335 => 5,
+        _ => 1,
+    };
+    if most >= i32::from(DARKEST_BRIGHT) { colour + 8 } else { colour }
 }
 
 #[cfg(test)]
@@ -447,6 +537,9 @@ mod tests {
         assert_eq!(bytes(&line, ColourDepth::Ansi16), "\x1b[1;91mx\x1b[0m");
         assert_eq!(bytes(&line, ColourDepth::None), "\x1b[1mx\x1b[0m");
         assert_eq!(reduce_colour(Colour::Indexed(244), ColourDepth::Ansi16), Some(Colour::Ansi(8)));
+        let dark_green = Colour::Rgb(18, 66, 32);
+        assert_eq!(reduce_background(dark_green, ColourDepth::Ansi256), Some(Colour::Indexed(22)));
+        assert_eq!(reduce_background(dark_green, ColourDepth::Ansi16), Some(Colour::Ansi(0)));
     }
 
     #[test]
@@ -467,6 +560,20 @@ mod tests {
         assert_eq!(rows, ["- one two", "  three four"]);
         assert!(line.wrapped(12, 2)[1].spans[1].style.bold);
         assert_eq!(line.truncated(9).text(), "- one tw…");
+    }
+
+    #[test]
+    fn a_cursor_can_be_drawn_in_any_cell() {
+        let line = StyledLine::plain("a日b");
+        let reversed = |column| {
+            let drawn = line.with_reversed_cell(column);
+            let cell = drawn.spans.iter().find(|span| span.style.reverse).unwrap().text.clone();
+            (drawn.text(), cell)
+        };
+        assert_eq!(reversed(0), ("a日b".to_owned(), "a".to_owned()));
+        assert_eq!(reversed(1), ("a日b".to_owned(), "日".to_owned()));
+        assert_eq!(reversed(4), ("a日b ".to_owned(), " ".to_owned()));
+        assert_eq!(reversed(6), ("a日b   ".to_owned(), " ".to_owned()));
     }
 
     #[test]

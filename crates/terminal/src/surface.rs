@@ -6,7 +6,8 @@
 //! at start does not matter. Rows of the live region are drawn with wrapping off, so that a different opinion of the
 //! terminal about the width of a character cannot shift them.
 
-use crate::style::{BackgroundFill, StyledLine, TerminalCapabilities, encode};
+use crate::glyphs::{self, GlyphSet};
+use crate::style::{BackgroundFill, StyledLine, TerminalCapabilities, TextStyle, encode};
 use crate::text;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -47,7 +48,22 @@ pub struct TerminalProfile {
     pub reflow: Reflow,
     /// Use synchronized output; terminals that do not support it ignore it.
     pub synchronized: bool,
+    pub glyphs: GlyphSet,
+    pub caret: CaretStyle,
 }
+
+/// Who shows the cursor in a tall live region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaretStyle {
+    /// The cursor of the terminal, always. Input methods and screen readers follow it.
+    Terminal,
+    /// A reversed cell, where many rows of the live region stand above it: a screen that becomes lower would move those rows into
+    /// the scrollback, to keep the terminal's cursor visible. With few rows above it, the cursor of the terminal.
+    DrawnWhenTall,
+}
+
+/// The most rows above the cursor of the terminal with `CaretStyle::DrawnWhenTall`. The prompt has less when nothing runs.
+const ROWS_ABOVE_CURSOR: usize = 6;
 
 /// Clears from the left edge down. It does not start in the top left corner of the screen, because tmux moves text that
 /// is cleared from there into its scrollback.
@@ -55,6 +71,10 @@ const ERASE: &[u8] = b"\x1b[K\x1b[C\x1b[J\r";
 
 /// Number of cells by which terminals may differ about the cursor column after a reflow.
 const SLACK: usize = 2;
+
+/// Columns behind a row with a background that stay free, so that the row is not wrapped at once when the window is dragged
+/// narrower.
+const FREE_COLUMNS: usize = 2;
 
 /// One row as shown on the screen.
 #[derive(Debug)]
@@ -66,6 +86,7 @@ struct ScreenRow {
     /// The line the row was made from. Most rows are the same in the next frame and can be reused.
     line: StyledLine,
     columns: usize,
+    fill: BackgroundFill,
 }
 
 /// Compares only what is visible.
@@ -217,27 +238,40 @@ impl<W: Write> Surface<W> {
     fn prepare(&self, frame: &LiveFrame) -> (Vec<Arc<ScreenRow>>, Option<Caret>) {
         let skipped = frame.lines.len().saturating_sub(self.size.rows);
         let lines = &frame.lines[skipped..];
-        let made = |(index, line)| self.shown(line, index, lines.len()).unwrap_or_else(|| Arc::new(self.row(line)));
-        let rows = lines.iter().enumerate().map(made).collect();
         let caret = frame.caret.filter(|caret| caret.row >= skipped).map(|caret| Caret {
             row: (caret.row - skipped).min(frame.lines.len().saturating_sub(skipped + 1)),
             column: caret.column.min(self.size.columns - 1),
         });
-        (rows, caret)
+        let is_drawn = |caret: &Caret| {
+            self.profile.caret == CaretStyle::DrawnWhenTall && caret.row > ROWS_ABOVE_CURSOR.min(self.size.rows / 3)
+        };
+        let (drawn, caret) = if caret.as_ref().is_some_and(is_drawn) { (caret, None) } else { (None, caret) };
+        // A terminal that becomes narrower counts the cells behind the text as well. That does not matter while the cursor
+        // is above them all.
+        let fill = if caret.is_none() { BackgroundFill::ToEdge } else { BackgroundFill::TextOnly };
+        let made = |(index, line): (usize, &StyledLine)| {
+            if let Some(caret) = drawn.filter(|caret| caret.row == index) {
+                let line = line.truncated(self.size.columns).with_reversed_cell(caret.column);
+                return Arc::new(self.row(&line, fill));
+            }
+            self.shown(line, fill, index, lines.len()).unwrap_or_else(|| Arc::new(self.row(line, fill)))
+        };
+        (lines.iter().enumerate().map(made).collect(), caret)
     }
 
     /// A row on the screen that already shows this line, at the same position counted from the first or from the last
     /// row.
-    fn shown(&self, line: &StyledLine, index: usize, count: usize) -> Option<Arc<ScreenRow>> {
+    fn shown(&self, line: &StyledLine, fill: BackgroundFill, index: usize, count: usize) -> Option<Arc<ScreenRow>> {
         let from_last = (self.rows.len() + index).checked_sub(count);
         let mut places = [Some(index), from_last].into_iter().flatten().filter_map(|at| self.rows.get(at));
-        places.find(|row| row.columns == self.size.columns && row.line == *line).cloned()
+        let is_same = |row: &&Arc<ScreenRow>| row.columns == self.size.columns && row.fill == fill && row.line == *line;
+        places.find(is_same).cloned()
     }
 
     /// Makes a row. Blanks at the end are not written, because some terminals would wrap them in a reflow.
-    fn row(&self, source: &StyledLine) -> ScreenRow {
+    fn row(&self, source: &StyledLine, fill: BackgroundFill) -> ScreenRow {
         let columns = self.size.columns;
-        let mut line = source.truncated(columns);
+        let mut line = glyphs::shown(source, self.profile.glyphs).truncated(columns);
         while let Some(last) = line.spans.last_mut() {
             if last.style.bg.is_some() || last.style.reverse || last.style.underline {
                 break;
@@ -248,9 +282,13 @@ impl<W: Write> Surface<W> {
             }
             line.spans.pop();
         }
+        if let (Some(colour), BackgroundFill::ToEdge) = (line.fill, fill) {
+            let blanks = columns.saturating_sub(line.width() + FREE_COLUMNS);
+            line.push(" ".repeat(blanks), TextStyle::PLAIN.on(Some(colour)));
+        }
         let mut bytes = Vec::new();
         encode(&line, self.profile.capabilities, BackgroundFill::TextOnly, &mut bytes);
-        ScreenRow { bytes, width: line.width(), text: line.text(), line: source.clone(), columns }
+        ScreenRow { bytes, width: line.width(), text: line.text(), line: source.clone(), columns, fill }
     }
 
     fn is_caret_at(&self, caret: Option<Caret>) -> bool {
@@ -288,7 +326,12 @@ impl<W: Write> Surface<W> {
     /// Prints finished lines, starting and ending at the left edge.
     fn print(&mut self, finished: &[StyledLine]) {
         for line in finished {
-            encode(line, self.profile.capabilities, BackgroundFill::ToEdge, &mut self.buffer);
+            encode(
+                &glyphs::shown(line, self.profile.glyphs),
+                self.profile.capabilities,
+                BackgroundFill::ToEdge,
+                &mut self.buffer,
+            );
             self.buffer.extend_from_slice(b"\r\n");
         }
     }

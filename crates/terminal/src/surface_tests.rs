@@ -1,5 +1,5 @@
 use super::*;
-use crate::style::{ColourDepth, TextStyle};
+use crate::style::ColourDepth;
 use alacritty_terminal::Term;
 use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::grid::Dimensions;
@@ -10,7 +10,13 @@ use alacritty_terminal::vte::ansi::Processor;
 use proptest::prelude::*;
 
 const CAN: TerminalCapabilities = TerminalCapabilities { depth: ColourDepth::True, links: true };
-const PROFILE: TerminalProfile = TerminalProfile { capabilities: CAN, reflow: Reflow::Wraps, synchronized: true };
+const PROFILE: TerminalProfile = TerminalProfile {
+    capabilities: CAN,
+    reflow: Reflow::Wraps,
+    synchronized: true,
+    glyphs: GlyphSet::Unicode,
+    caret: CaretStyle::Terminal,
+};
 
 #[derive(Clone, Copy)]
 struct Dims(TerminalSize);
@@ -75,6 +81,15 @@ impl Emulator {
         lines
     }
 
+    /// Whether the scrollback has rows of the live region.
+    fn has_live_rows_in_scrollback(&self) -> bool {
+        let grid = self.term.grid();
+        (grid.topmost_line().0..0).any(|row| {
+            let row = &grid[GridLine(row)];
+            matches!(row[Column(0)].c, 'L' | '─')
+        })
+    }
+
     fn cursor(&self) -> (usize, usize) {
         let point = self.term.grid().cursor.point;
         (point.line.0.unsigned_abs() as usize, point.column.0)
@@ -95,8 +110,12 @@ struct Bench {
 
 impl Bench {
     fn new(columns: usize, rows: usize) -> Self {
+        Self::with(PROFILE, columns, rows)
+    }
+
+    fn with(profile: TerminalProfile, columns: usize, rows: usize) -> Self {
         let size = TerminalSize { columns, rows };
-        Self { surface: Surface::new(Vec::new(), PROFILE, size), screen: Emulator::new(size) }
+        Self { surface: Surface::new(Vec::new(), profile, size), screen: Emulator::new(size) }
     }
 
     fn draw(&mut self, finished: &[&str], frame: &LiveFrame) -> usize {
@@ -372,5 +391,111 @@ proptest! {
     fn a_resize_leaves_no_blank_row_behind(steps in prop::collection::vec((20usize..120, 8usize..40, 0usize..18), 1..6)) {
         // [TST-247]
         check_prompt(&steps)?;
+    }
+}
+
+/// What is on the screen besides finished lines.
+#[derive(Clone, Copy, Debug)]
+enum Scene {
+    /// A question without a text field: no cursor.
+    Question,
+    /// A question with a text field at its end.
+    Comment,
+    /// Text that streams above the prompt.
+    Streaming,
+    Prompt,
+}
+
+/// The live region of a scene, in all its height.
+fn scene(scene: Scene, size: TerminalSize, step: usize) -> LiveFrame {
+    let rule = StyledLine::plain("─".repeat(size.columns - 2));
+    let row = |n: usize| StyledLine::plain(format!("L{step}.{n} some words of it")).truncated(size.columns);
+    let banded = |n: usize| StyledLine { fill: Some(crate::style::Colour::Indexed(22)), ..row(n) };
+    let (above, caret) = match scene {
+        Scene::Question => (18, None),
+        Scene::Comment => (18, Some(1)),
+        Scene::Streaming => (size.rows.saturating_sub(7), Some(2)),
+        Scene::Prompt => (1, Some(2)),
+    };
+    let mut lines: Vec<StyledLine> = (0..above).map(|n| if n % 3 == 0 { banded(n) } else { row(n) }).collect();
+    lines.extend([rule.clone(), row(above), rule, row(above + 1)]);
+    lines.drain(..lines.len().saturating_sub(size.rows));
+    let last = lines.len();
+    let caret = caret.map(|from_last: usize| Caret { row: last.saturating_sub(from_last + 1), column: 3 });
+    LiveFrame { lines, caret }
+}
+
+fn any_scene() -> impl Strategy<Value = Scene> {
+    prop::sample::select(vec![Scene::Question, Scene::Comment, Scene::Streaming, Scene::Prompt])
+}
+
+/// A scene, the columns and rows of the window, and how many lines are finished with it.
+type SceneStep = (Scene, usize, usize, usize);
+
+/// Draws a scene at each size and checks that what was live before is nowhere, and that what is finished is there once. Returns
+/// how many steps were checked: it ends when the terminal itself has moved live rows into its scrollback while it wrapped them
+/// anew, because nobody can change them there.
+fn check_scenes(start: TerminalSize, steps: &[SceneStep]) -> Result<usize, TestCaseError> {
+    let mut bench =
+        Bench::with(TerminalProfile { caret: CaretStyle::DrawnWhenTall, ..PROFILE }, start.columns, start.rows);
+    let mut printed: Vec<String> = (0..9).map(|n| format!("F{n}:;")).collect();
+    let first: Vec<&str> = printed.iter().map(String::as_str).collect();
+    bench.draw(&first, &scene(Scene::Prompt, start, 0));
+    for (index, (kind, columns, rows, finished)) in steps.iter().enumerate() {
+        let size = TerminalSize { columns: *columns, rows: *rows };
+        bench.resize(size.columns, size.rows);
+        if bench.screen.has_live_rows_in_scrollback() || bench.surface.unsure {
+            return Ok(index);
+        }
+        let shown = scene(*kind, size, index + 1);
+        let new: Vec<String> = (0..*finished).map(|n| format!("F{}:;", printed.len() + n)).collect();
+        let texts: Vec<&str> = new.iter().map(String::as_str).collect();
+        bench.draw(&texts, &shown);
+        printed.extend(new);
+        let text = |line: &StyledLine| line.truncated(size.columns).text().trim_end().to_owned();
+        let expected: Vec<String> = printed.iter().cloned().chain(shown.lines.iter().map(text)).collect();
+        prop_assert_eq!(bench.screen.lines(), expected, "step {}", index);
+    }
+    Ok(steps.len())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_screen_of_another_height_leaves_no_live_row_behind(
+        steps in prop::collection::vec((any_scene(), 5usize..40, 0usize..4), 1..10), columns in 20usize..130,
+    ) {
+        // [TST-247]
+        let steps: Vec<SceneStep> = steps.into_iter().map(|(scene, rows, finished)| (scene, columns, rows, finished)).collect();
+        prop_assert_eq!(check_scenes(TerminalSize { columns, rows: 30 }, &steps)?, steps.len());
+    }
+
+    #[test]
+    fn a_window_of_another_size_leaves_no_live_row_behind(
+        steps in prop::collection::vec((any_scene(), 20usize..130, 5usize..40, 0usize..4), 1..10),
+    ) {
+        // [TST-247]
+        check_scenes(TerminalSize { columns: 110, rows: 30 }, &steps)?;
+    }
+}
+
+#[test]
+fn a_window_dragged_narrower_leaves_no_live_row_behind() {
+    // [TST-247]
+    for kind in [Scene::Question, Scene::Comment, Scene::Streaming, Scene::Prompt] {
+        let steps: Vec<SceneStep> = (24..110).rev().map(|columns| (kind, columns, 30, 0)).collect();
+        let checked = check_scenes(TerminalSize { columns: 110, rows: 30 }, &steps).unwrap();
+        assert_eq!(checked, steps.len(), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_question_survives_a_low_screen() {
+    // [TST-247]
+    for kind in [Scene::Question, Scene::Comment, Scene::Streaming] {
+        let sizes = [(110, 30), (110, 12), (110, 30), (110, 5), (110, 30)];
+        let steps: Vec<SceneStep> = sizes.iter().map(|(columns, rows)| (kind, *columns, *rows, 0)).collect();
+        assert_eq!(check_scenes(TerminalSize { columns: 110, rows: 30 }, &steps).unwrap(), steps.len());
     }
 }

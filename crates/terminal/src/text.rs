@@ -161,46 +161,184 @@ pub fn keys_within(keys: &[(&str, u8)], columns: usize) -> String {
     }
 }
 
-/// Breaks `text` into rows of at most `columns` (the first row: at most `first`). Returns byte ranges without the
-/// blanks at the breaks. A word that is too long is cut. Never empty.
+/// Breaks `text` into rows of at most `columns` (the first row: at most `first`). Rows are broken at blanks, and between
+/// characters of scripts that are written without them. Returns byte ranges without the blanks at the breaks. A word that
+/// is too long for a row is cut. Never empty.
 pub fn wrap(text: &str, first: usize, columns: usize) -> Vec<std::ops::Range<usize>> {
-    let columns = columns.max(1);
     let mut rows = Vec::new();
-    let mut room = first.clamp(1, columns);
-    // The row being filled, and the last position where it can be broken.
-    let (mut start, mut used) = (0, 0);
-    let mut blank: Option<(usize, usize)> = None;
+    wrap_from(text, 0, first, columns, &mut rows);
+    rows
+}
+
+/// Like `wrap`, for the part of `text` from `start` on, which begins a row of at most `first` columns. Adds to `rows`.
+pub fn wrap_from(text: &str, start: usize, first: usize, columns: usize, rows: &mut Vec<std::ops::Range<usize>>) {
+    let mut filler = RowFiller {
+        rows,
+        start,
+        used: 0,
+        room: first.max(1),
+        columns: columns.max(1),
+        place: None,
+        before: ClusterKind::Blank,
+    };
+    let is_simple = text[start..].chars().all(is_single);
+    loop {
+        let (from, rest) = (filler.start.min(text.len()), text.get(filler.start..).unwrap_or_default());
+        let mut is_done = true;
+        if is_simple {
+            for (at, c) in rest.char_indices() {
+                is_done = filler.add(from + at, 1, if c == ' ' { ClusterKind::Blank } else { ClusterKind::Letter });
+                if !is_done {
+                    break;
+                }
+            }
+        } else {
+            for (at, cluster) in rest.grapheme_indices(true) {
+                is_done = filler.add(from + at, cluster_width(cluster), ClusterKind::of(cluster));
+                if !is_done {
+                    break;
+                }
+            }
+        }
+        if is_done {
+            break;
+        }
+        filler.restart();
+    }
+    let start = filler.start.min(text.len());
+    rows.push(start..text.len());
+}
+
+/// What decides whether a row may be broken beside a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ClusterKind {
+    Blank,
+    Letter,
+    /// Written without blanks: a row may be broken before and after it.
+    Ideograph,
+    /// Punctuation that does not begin a row.
+    Closing,
+    /// Punctuation that does not end a row.
+    Opening,
+}
+
+impl ClusterKind {
+    fn of(cluster: &str) -> Self {
+        match cluster.chars().next() {
+            Some(' ') => Self::Blank,
+            Some(
+                '、' | '。' | '，' | '．' | '：' | '；' | '？' | '！' | '）' | '」' | '』' | '】' | '〕' | '〉' | '》'
+                | '］' | '｝' | 'ー' | '々' | '・' | '…',
+            ) => Self::Closing,
+            Some('（' | '「' | '『' | '【' | '〔' | '〈' | '《' | '［' | '｛') => Self::Opening,
+            Some(
+                '\u{2e80}'..='\u{2fff}'
+                | '\u{3040}'..='\u{33ff}'
+                | '\u{3400}'..='\u{4dbf}'
+                | '\u{4e00}'..='\u{9fff}'
+                | '\u{f900}'..='\u{faff}'
+                | '\u{ff66}'..='\u{ff9f}'
+                | '\u{20000}'..='\u{3ffff}',
+            ) => Self::Ideograph,
+            Some(_) | None => Self::Letter,
+        }
+    }
+
+    /// Whether a row may be broken between `self` and `next`.
+    fn breaks_before(self, next: Self) -> bool {
+        matches!(
+            (self, next),
+            (Self::Ideograph | Self::Closing, Self::Ideograph | Self::Letter | Self::Opening)
+                | (Self::Letter, Self::Ideograph | Self::Opening)
+        )
+    }
+}
+
+/// A position at which the row can be broken.
+#[derive(Clone, Copy)]
+struct BreakPlace {
+    end: usize,
+    /// Where the next row begins.
+    next: usize,
+    /// Columns up to `next`.
+    used: usize,
+}
+
+struct RowFiller<'a> {
+    rows: &'a mut Vec<std::ops::Range<usize>>,
+    /// The row being filled.
+    start: usize,
+    used: usize,
+    room: usize,
+    /// The room of all later rows.
+    columns: usize,
+    place: Option<BreakPlace>,
+    before: ClusterKind,
+}
+
+impl RowFiller<'_> {
+    /// Adds a cluster to the row, or to the next one. `false` when the text from the new row on has to be added again, because a
+    /// part of it that fitted in the first row does not fit in the narrower second one.
+    fn add(&mut self, at: usize, wide: usize, kind: ClusterKind) -> bool {
+        let before = std::mem::replace(&mut self.before, kind);
+        if kind == ClusterKind::Blank {
+            if self.used + wide > self.room {
+                // A blank never starts a row: the row is broken there.
+                self.end_row(at, at + 1, self.used);
+                return true;
+            }
+            self.used += wide;
+            self.place = Some(BreakPlace { end: at, next: at + 1, used: self.used });
+            return true;
+        }
+        if at > self.start && before.breaks_before(kind) {
+            self.place = Some(BreakPlace { end: at, next: at, used: self.used });
+        }
+        if self.used + wide > self.room && at > self.start {
+            match self.place.filter(|place| place.end > self.start) {
+                Some(place) => self.end_row(place.end, place.next, place.used),
+                None => self.end_row(at, at, self.used),
+            }
+            if self.used > self.room {
+                return false;
+            }
+            if self.used + wide > self.room && at > self.start {
+                self.end_row(at, at, self.used);
+            }
+        }
+        self.used += wide;
+        true
+    }
+
+    /// Begins the current row anew.
+    fn restart(&mut self) {
+        self.used = 0;
+        self.place = None;
+        self.before = ClusterKind::Blank;
+    }
+
+    fn end_row(&mut self, end: usize, next: usize, used: usize) {
+        self.rows.push(self.start..end);
+        self.start = next;
+        self.used -= used;
+        self.room = self.columns;
+        self.place = None;
+    }
+}
+
+/// The rows in which a terminal that breaks rows anywhere shows `text`, as byte ranges. Never empty.
+pub fn cut_rows(text: &str, columns: usize) -> Vec<std::ops::Range<usize>> {
+    let columns = columns.max(2);
+    let (mut rows, mut start, mut used) = (Vec::new(), 0, 0);
     for (at, cluster) in text.grapheme_indices(true) {
         let wide = cluster_width(cluster);
-        if cluster == " " {
-            if used + wide > room {
-                // A blank never starts a row: the row is broken there.
-                rows.push(start..at);
-                (start, used, room, blank) = (at + 1, 0, columns, None);
-                continue;
-            }
-            blank = Some((at, used));
-            used += wide;
-            continue;
-        }
-        if used + wide > room && at > start {
-            if let Some((end, before)) = blank.filter(|(end, _)| *end > start) {
-                rows.push(start..end);
-                start = end + 1;
-                used -= before + 1;
-            } else {
-                rows.push(start..at);
-                (start, used) = (at, 0);
-            }
-            (room, blank) = (columns, None);
-            if used + wide > room && at > start {
-                rows.push(start..at);
-                (start, used) = (at, 0);
-            }
+        if used + wide > columns {
+            rows.push(start..at);
+            (start, used) = (at, 0);
         }
         used += wide;
     }
-    rows.push(start.min(text.len())..text.len());
+    rows.push(start..text.len());
     rows
 }
 
@@ -264,6 +402,10 @@ mod tests {
         assert_eq!(rows("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
         assert_eq!(rows("", 3), [""]);
         assert_eq!(rows("日本語", 3), ["日", "本", "語"]);
+        assert_eq!(rows("see 日本語、日本「語」です", 10), ["see 日本", "語、日本", "「語」です"]);
+        assert_eq!(rows("see https://a.b/c-d_e?f=g now", 18), ["see", "https://a.b/c-d_e?", "f=g now"]);
+        assert_eq!(rows("read https://a.b/c?d=e now", 20), ["read", "https://a.b/c?d=e", "now"]);
+        assert_eq!(rows("👩‍👩‍👧👩‍👩‍👧 e\u{301}e\u{301}e\u{301}", 4), ["👩‍👩‍👧👩‍👩‍👧", "e\u{301}e\u{301}e\u{301}"]);
         assert_eq!(rows("ab  cd", 3), ["ab ", "cd"]);
     }
 
@@ -297,17 +439,40 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_fit_and_lose_only_blanks(text in "[ a-c日é]{0,40}", columns in 2usize..12, first in 2usize..12) {
+        fn rows_fit_and_lose_only_blanks(text in "[ a-c日é、「]{0,40}", columns in 2usize..12, first in 2usize..12) {
             let ranges = wrap(&text, first, columns);
             let mut at = 0;
             for (index, range) in ranges.iter().enumerate() {
                 prop_assert!(text[at..range.start].chars().all(|c| c == ' '));
                 prop_assert!(range.start - at <= 1);
-                let room = if index == 0 { first.min(columns) } else { columns };
+                let room = if index == 0 { first } else { columns };
                 prop_assert!(width(&text[range.clone()]) <= room, "{ranges:?}");
                 at = range.end;
             }
             prop_assert!(text.len() - at <= 1);
+        }
+
+        #[test]
+        fn rows_can_be_continued_from_any_of_them(
+            text in "[ a-c日é、🙂]{0,60}", more in "[ a-c日é]{0,20}", columns in 2usize..12, first in 2usize..12,
+        ) {
+            let whole = format!("{text}{more}");
+            let before = wrap(&text, first, columns);
+            // Everything that decided where a row begins stands before the end of that row.
+            let mut rows = before[..before.len().saturating_sub(2)].to_vec();
+            let (start, room) = match before.get(rows.len()) {
+                Some(row) if !rows.is_empty() => (row.start, columns),
+                Some(_) | None => (0, first),
+            };
+            wrap_from(&whole, start, room, columns, &mut rows);
+            prop_assert_eq!(rows, wrap(&whole, first, columns));
+        }
+
+        #[test]
+        fn a_terminal_cuts_where_it_is_computed(text in "[ a-c日é]{0,40}", columns in 2usize..12) {
+            let rows = cut_rows(&text, columns);
+            prop_assert_eq!(rows.len(), rows_of(&text, columns));
+            prop_assert_eq!(rows.iter().map(|row| &text[row.clone()]).collect::<String>(), text);
         }
 
         #[test]

@@ -2,7 +2,7 @@
 //! themes consist of a base and overrides. Unknown tokens and colours are ignored. The terminal's default colours are
 //! used where they are sufficient.
 
-use crate::style::{Colour, ColourDepth, TextStyle};
+use crate::style::{Colour, ColourDepth, TextStyle, contrast, reduce_background, reduce_colour};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -161,7 +161,24 @@ impl Theme {
     pub fn bg(&self, token: ThemeToken) -> TextStyle {
         TextStyle::PLAIN.on(self.colour(token))
     }
+
+    /// `style` on `background`: its colour when it can be read there, otherwise black or white. The terminal's own text colour
+    /// is never used, because it may be that of another background than the theme is made for.
+    pub fn readable(&self, style: TextStyle, background: Colour) -> TextStyle {
+        let is_readable = |fg: &Colour| {
+            [ColourDepth::True, ColourDepth::Ansi256, ColourDepth::Ansi16].into_iter().all(|depth| {
+                let pair = reduce_colour(*fg, depth).zip(reduce_background(background, depth));
+                pair.is_some_and(|(fg, bg)| contrast(fg, bg) >= READABLE)
+            })
+        };
+        let safe = if self.base.is_light() { Colour::Rgb(0, 0, 0) } else { Colour::Rgb(255, 255, 255) };
+        let fg = style.fg.filter(is_readable).unwrap_or(safe);
+        TextStyle { fg: Some(fg), ..style }.on(Some(background))
+    }
 }
+
+/// The least contrast of text.
+const READABLE: f64 = 4.5;
 
 impl Default for Theme {
     fn default() -> Self {
@@ -189,32 +206,40 @@ fn built_in(base: BaseTheme, token: ThemeToken) -> Option<Colour> {
             pick(Colour::Rgb(dark.0, dark.1, dark.2), Colour::Rgb(pale.0, pale.1, pale.2))
         }
     };
+    // Colours behind text: none of the terminal's own is safe, because its text colour is not known.
+    let tint = |dark: (u8, u8, u8), pale: (u8, u8, u8)| {
+        if base.is_ansi() {
+            None
+        } else {
+            pick(Colour::Rgb(dark.0, dark.1, dark.2), Colour::Rgb(pale.0, pale.1, pale.2))
+        }
+    };
+    let lime = shade((168, 214, 92), (77, 122, 18), if light { ansi(2) } else { ansi(10) });
+    let amber = shade((232, 183, 90), (138, 90, 0), if light { ansi(3) } else { ansi(11) });
+    let info = shade((143, 179, 232), (47, 95, 168), if light { ansi(4) } else { ansi(12) });
     match token {
         ThemeToken::Text => None,
         ThemeToken::InverseText => pick(ansi(0), ansi(15)),
-        ThemeToken::Accent | ThemeToken::LabelOther => shade((224, 145, 86), (176, 86, 28), ansi(3)),
+        ThemeToken::Accent | ThemeToken::LabelOther | ThemeToken::Success => lime,
         ThemeToken::Inactive | ThemeToken::RateLimitEmpty | ThemeToken::CodeComment => grey(246, 242),
         ThemeToken::Subtle | ThemeToken::PromptBorder => grey(243, 247),
-        ThemeToken::Suggestion | ThemeToken::Permission | ThemeToken::RateLimitFill | ThemeToken::Ide => {
-            shade((150, 170, 255), (60, 80, 200), if light { ansi(4) } else { ansi(12) })
-        }
+        ThemeToken::Suggestion | ThemeToken::RateLimitFill | ThemeToken::Ide | ThemeToken::PlanMode => info,
         ThemeToken::Remember | ThemeToken::LabelYou | ThemeToken::CodeName => pick(ansi(12), ansi(4)),
-        ThemeToken::Success | ThemeToken::CodeString => pick(ansi(10), ansi(2)),
-        ThemeToken::Error => pick(ansi(9), ansi(1)),
-        ThemeToken::Warning | ThemeToken::FastMode => pick(ansi(11), ansi(3)),
+        ThemeToken::CodeString => pick(ansi(10), ansi(2)),
+        ThemeToken::Error => shade((229, 115, 115), (179, 38, 30), if light { ansi(1) } else { ansi(9) }),
+        ThemeToken::Permission | ThemeToken::Warning | ThemeToken::FastMode => amber,
         ThemeToken::Merged | ThemeToken::AutoAccept => shade((175, 135, 255), (110, 60, 190), ansi(5)),
-        ThemeToken::PlanMode => shade((72, 160, 150), (0, 105, 100), ansi(6)),
         ThemeToken::BashBorder => shade((240, 100, 170), (190, 30, 110), ansi(5)),
-        ThemeToken::DiffAdded => shade((18, 66, 32), (208, 244, 212), ansi(2)),
-        ThemeToken::DiffRemoved => shade((82, 24, 30), (255, 220, 220), ansi(1)),
-        ThemeToken::DiffAddedDimmed => shade((24, 50, 32), (226, 246, 228), ansi(2)),
-        ThemeToken::DiffRemovedDimmed => shade((60, 30, 34), (252, 234, 234), ansi(1)),
-        ThemeToken::DiffAddedWord => shade((36, 120, 58), (140, 220, 150), ansi(2)),
-        ThemeToken::DiffRemovedWord => shade((150, 44, 54), (255, 160, 160), ansi(1)),
-        ThemeToken::UserMessageBackground => shade((48, 48, 48), (238, 238, 238), ansi(8)),
-        ThemeToken::UserMessageBackgroundHover => shade((60, 60, 60), (226, 226, 226), ansi(8)),
-        ThemeToken::BashMessageBackground => shade((56, 40, 48), (250, 236, 242), ansi(8)),
-        ThemeToken::MemoryBackground => shade((40, 44, 56), (232, 238, 250), ansi(8)),
+        ThemeToken::DiffAdded => tint((18, 66, 32), (208, 244, 212)),
+        ThemeToken::DiffRemoved => tint((82, 24, 30), (255, 220, 220)),
+        ThemeToken::DiffAddedDimmed => tint((24, 50, 32), (226, 246, 228)),
+        ThemeToken::DiffRemovedDimmed => tint((60, 30, 34), (252, 234, 234)),
+        ThemeToken::DiffAddedWord => tint((24, 120, 40), (140, 220, 150)),
+        ThemeToken::DiffRemovedWord => tint((148, 30, 40), (255, 160, 160)),
+        ThemeToken::UserMessageBackground => tint((48, 48, 48), (238, 238, 238)),
+        ThemeToken::UserMessageBackgroundHover => tint((60, 60, 60), (226, 226, 226)),
+        ThemeToken::BashMessageBackground => tint((56, 40, 48), (250, 236, 242)),
+        ThemeToken::MemoryBackground => tint((40, 44, 56), (232, 238, 250)),
         ThemeToken::SelectionBackground => shade((38, 79, 120), (173, 214, 255), ansi(4)),
         ThemeToken::CodeKeyword => pick(ansi(13), ansi(5)),
         ThemeToken::CodeNumber => pick(ansi(14), ansi(6)),
@@ -364,6 +389,63 @@ mod tests {
             let Some(Colour::Rgb(_, _, blue)) = theme.colour(ThemeToken::DiffAddedWord) else { panic!() };
             let Some(Colour::Rgb(red, _, _)) = theme.colour(ThemeToken::DiffRemovedWord) else { panic!() };
             assert!(blue > 150 && red > 150);
+        }
+    }
+
+    #[test]
+    fn every_text_can_be_read_on_every_background_it_stands_on() {
+        let depths = [ColourDepth::True, ColourDepth::Ansi256, ColourDepth::Ansi16];
+        let backgrounds = [
+            ThemeToken::DiffAdded,
+            ThemeToken::DiffRemoved,
+            ThemeToken::DiffAddedDimmed,
+            ThemeToken::DiffRemovedDimmed,
+            ThemeToken::DiffAddedWord,
+            ThemeToken::DiffRemovedWord,
+            ThemeToken::UserMessageBackground,
+            ThemeToken::UserMessageBackgroundHover,
+            ThemeToken::BashMessageBackground,
+            ThemeToken::MemoryBackground,
+        ];
+        let mut seen = 0;
+        for (base, depth) in BaseTheme::ALL.into_iter().flat_map(|base| depths.map(|depth| (base, depth))) {
+            let theme = Theme::new(base);
+            for (background, text) in
+                backgrounds.into_iter().flat_map(|bg| ThemeToken::ALL.iter().map(move |fg| (bg, fg)))
+            {
+                let Some(bg) = theme.colour(background) else { continue };
+                let style = theme.readable(theme.fg(*text), bg);
+                let (fg, bg) = (style.fg.and_then(|fg| reduce_colour(fg, depth)), reduce_background(bg, depth));
+                let reached = contrast(fg.unwrap(), bg.unwrap());
+                assert!(reached >= 4.5, "{base:?} {depth:?} {text:?} on {background:?}: {reached:.2}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 4 * 3 * 10 * 30, "{seen}");
+    }
+
+    #[test]
+    fn colours_with_a_meaning_can_be_read_in_dark_and_light_windows() {
+        let tokens = [ThemeToken::Accent, ThemeToken::Permission, ThemeToken::Suggestion, ThemeToken::Error];
+        for (base, window) in
+            [(BaseTheme::Dark, Colour::Rgb(30, 30, 30)), (BaseTheme::Light, Colour::Rgb(255, 255, 255))]
+        {
+            for token in tokens {
+                let colour = Theme::new(base).colour(token).unwrap();
+                assert!(contrast(colour, window) >= 4.5, "{base:?} {token:?}: {:.2}", contrast(colour, window));
+            }
+        }
+        let reduced = |token, base, depth| reduce_colour(Theme::new(base).colour(token).unwrap(), depth).unwrap();
+        for (token, dark, light, plain, plain_light) in [
+            (ThemeToken::Accent, 149, 64, 10, 2),
+            (ThemeToken::Permission, 179, 94, 11, 3),
+            (ThemeToken::Suggestion, 110, 25, 12, 4),
+            (ThemeToken::Error, 167, 124, 9, 1),
+        ] {
+            assert_eq!(reduced(token, BaseTheme::Dark, ColourDepth::Ansi256), Colour::Indexed(dark), "{token:?}");
+            assert_eq!(reduced(token, BaseTheme::Light, ColourDepth::Ansi256), Colour::Indexed(light), "{token:?}");
+            assert_eq!(reduced(token, BaseTheme::Dark, ColourDepth::Ansi16), Colour::Ansi(plain), "{token:?}");
+            assert_eq!(reduced(token, BaseTheme::Light, ColourDepth::Ansi16), Colour::Ansi(plain_light), "{token:?}");
         }
     }
 

@@ -4,12 +4,14 @@
 pub mod account;
 pub mod agents;
 pub mod alerts;
+pub mod banner;
 pub mod calls;
 pub mod confirm;
 pub mod dialog;
 pub mod dialog_keys;
 pub mod due_work;
 pub mod engine_events;
+pub mod footer;
 pub mod form;
 pub mod help;
 pub mod history_search;
@@ -90,6 +92,8 @@ pub enum AppInput {
     },
     /// How a text was copied, or why it was not.
     Copied(Result<String, String>),
+    /// The repository of the working directory; the answer to `LookAtRepository`.
+    Repository(engine::repository::RepositoryState),
     /// The API key was stored; holds the place where it is kept.
     SignedIn(String),
     NotSignedIn(String),
@@ -147,7 +151,7 @@ pub enum AppEffect {
     /// Show a text in the external editor; changes made there are dropped.
     View(String),
     /// Store this API key and open the session again.
-    SignIn(String),
+    SignIn(onboarding::SignInEntry),
     /// Read the picture in the clipboard; answered by `AppInput::Pictures`.
     ClipboardPicture,
     /// Read these files; answered by `AppInput::Pictures`.
@@ -167,6 +171,8 @@ pub enum AppEffect {
     Mark(ScreenReaderMark),
     /// An escape sequence from a hook, not validated yet.
     Sequence(String),
+    /// Look at the repository of the working directory; answered by `AppInput::Repository`.
+    LookAtRepository,
     /// Ask the terminal for its background colour; the answer arrives through `set_background`.
     AskBackground,
     Suspend,
@@ -219,6 +225,8 @@ pub struct Preferences {
     pub theme: Theme,
     pub bindings: KeyBindings,
     pub syntax: markdown::SyntaxColouring,
+    /// `wrap`: who breaks the lines of prose.
+    pub wrap: markdown::ProseWrap,
     pub motion: MotionLevel,
     pub vim: bool,
     /// Whether the model replies to commands typed after `!`.
@@ -236,6 +244,10 @@ pub struct Preferences {
     pub home: Option<PathBuf>,
     /// Set when the output is for screen readers; says what switched the mode on.
     pub screen_reader: Option<ScreenReaderSource>,
+    /// Hints for newcomers: the person has begun only few conversations.
+    pub shows_hints: bool,
+    /// `showTurnDuration`: a line after each turn says how long it took and what it cost.
+    pub shows_turn_line: bool,
     /// The cursor is always shown, at the chosen row or the last one.
     pub tracks_cursor: bool,
 }
@@ -252,6 +264,7 @@ impl Default for Preferences {
             theme: Theme::default(),
             bindings: KeyBindings::default(),
             syntax: markdown::SyntaxColouring::Coloured,
+            wrap: markdown::ProseWrap::Words,
             motion: MotionLevel::Full,
             vim: false,
             answers_shell: true,
@@ -263,6 +276,8 @@ impl Default for Preferences {
             home: None,
             screen_reader: None,
             tracks_cursor: false,
+            shows_hints: true,
+            shows_turn_line: true,
         }
     }
 }
@@ -339,6 +354,10 @@ pub struct App {
     next_submission: Option<Submission>,
     transcript: TranscriptView,
     keys: KeyState,
+    /// Not printed yet.
+    banner: Option<banner::Banner>,
+    /// `None` until it was looked at.
+    repository: Option<engine::repository::RepositoryState>,
     /// When a key last went into the editor.
     typed_at: Duration,
     printer: LinePrinter,
@@ -375,6 +394,8 @@ impl App {
             next_submission: None,
             transcript: TranscriptView::default(),
             keys: KeyState::default(),
+            banner: None,
+            repository: None,
             typed_at: Duration::ZERO,
             printer: LinePrinter::default(),
             effects: Vec::new(),
@@ -407,6 +428,7 @@ impl App {
             AppInput::Files { query, found } => self.receive_files(&query, found),
             AppInput::Pictures { found, text } => self.receive_pictures(found, &text),
             AppInput::Copied(outcome) => self.show_copy_result(outcome),
+            AppInput::Repository(state) => self.receive_repository(state),
             AppInput::SignedIn(place) => self.note(&format!("Key saved in {place}."), ThemeToken::Success),
             AppInput::NotSignedIn(why) => self.note(&why, ThemeToken::Error),
             AppInput::Picker(news) => self.update_picker(news),
@@ -427,6 +449,9 @@ impl App {
 
     /// Finished lines, to be printed once.
     pub fn take_finished(&mut self) -> Vec<StyledLine> {
+        if !self.printer.finished.is_empty() {
+            self.print_banner();
+        }
         std::mem::take(&mut self.printer.finished)
     }
 
@@ -551,6 +576,7 @@ impl App {
             theme: &self.preferences.theme,
             columns: self.size.columns,
             syntax: self.preferences.syntax,
+            wrap: self.preferences.wrap,
         }
     }
 }

@@ -102,11 +102,11 @@ fn text_streams_and_closed_blocks_are_printed_once() {
     enter(&mut app);
     printed(&mut app);
     say(&mut app, "One.\n\nTw");
-    assert_eq!(printed(&mut app), ["", "● One."]);
-    assert!(shown(&app).contains(&"Tw".to_owned()));
+    assert_eq!(printed(&mut app), ["", "  One."]);
+    assert!(shown(&app).contains(&"  Tw".to_owned()));
     say(&mut app, "o.");
     assert!(printed(&mut app).is_empty());
-    assert!(shown(&app).contains(&"Two.".to_owned()));
+    assert!(shown(&app).contains(&"  Two.".to_owned()));
 }
 
 #[test]

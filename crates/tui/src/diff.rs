@@ -4,7 +4,7 @@
 use engine::compare::{DiffOp, DiffTag, compare, group_diff_ops};
 use std::time::{Duration, Instant};
 use terminal::highlight::{highlight, language_of};
-use terminal::style::{StyledLine, StyledSpan, TextStyle};
+use terminal::style::{Colour, StyledLine, StyledSpan, TextStyle};
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
 
@@ -141,31 +141,46 @@ pub struct DiffOptions<'a> {
     pub columns: usize,
     /// Selects the language for colouring.
     pub path: &'a str,
-    /// The most rows drawn; the rest is counted.
+    /// The most lines drawn; the rest is counted. `usize::MAX` draws all.
     pub limit: usize,
 }
 
+/// The lines of a diff that stand in the stream; Ctrl+O and questions show all.
+pub const STREAM_LINES: usize = 10;
+
 pub fn render(hunks: &[DiffRowHunk], look: &DiffOptions<'_>) -> Vec<StyledLine> {
     let largest = hunks.iter().flatten().map(|row| row.number).max().unwrap_or(0);
-    let digits = largest.to_string().len().max(3);
+    // Where nothing was before, a colour behind each row would tell nothing.
+    let is_new = hunks.iter().flatten().all(|row| row.sign == DiffSign::Added);
+    let gutter = DiffGutter { digits: largest.to_string().len().max(3), is_tinted: !is_new };
     let total: usize = hunks.iter().map(Vec::len).sum();
+    // A note about one line would take as much room as the line.
+    let limit = if total == look.limit.saturating_add(1) { total } else { look.limit };
+    let faint = look.theme.fg(ThemeToken::Inactive);
     let mut lines = Vec::new();
     let mut shown = 0;
     'all: for (index, hunk) in hunks.iter().enumerate() {
-        if index > 0 {
-            lines.push(StyledLine::styled(format!("{:>digits$}", "..."), look.theme.fg(ThemeToken::Inactive)));
+        if index > 0 && shown < limit {
+            lines.push(StyledLine::styled(format!("{:>1$}", "⋮", gutter.digits), faint));
         }
         for row in hunk {
-            if shown == look.limit {
-                let rest = total - shown;
-                lines.push(StyledLine::styled(format!("… +{rest} lines"), look.theme.fg(ThemeToken::Inactive)));
+            if shown == limit {
+                let more = format!("{:>1$}  {2} more lines · ctrl+o", "…", gutter.digits, total - shown);
+                lines.push(StyledLine::styled(more, faint));
                 break 'all;
             }
-            lines.extend(draw(row, digits, look));
+            lines.extend(draw(row, gutter, look));
             shown += 1;
         }
     }
     lines
+}
+
+/// What stands left of the text.
+#[derive(Clone, Copy, Debug)]
+struct DiffGutter {
+    digits: usize,
+    is_tinted: bool,
 }
 
 /// The number of added and of removed lines.
@@ -174,7 +189,7 @@ pub fn counts(hunks: &[DiffRowHunk]) -> (usize, usize) {
     (count(DiffSign::Added), count(DiffSign::Removed))
 }
 
-fn draw(row: &DiffRow, digits: usize, look: &DiffOptions<'_>) -> Vec<StyledLine> {
+fn draw(row: &DiffRow, gutter: DiffGutter, look: &DiffOptions<'_>) -> Vec<StyledLine> {
     let theme = look.theme;
     let (sign, fill, word, tone) = match row.sign {
         DiffSign::Same => (' ', None, None, ThemeToken::Text),
@@ -185,14 +200,16 @@ fn draw(row: &DiffRow, digits: usize, look: &DiffOptions<'_>) -> Vec<StyledLine>
             ('-', theme.colour(ThemeToken::DiffRemoved), theme.colour(ThemeToken::DiffRemovedWord), ThemeToken::Error)
         }
     };
-    let gutter = digits + 3;
-    let room = look.columns.saturating_sub(gutter).max(8);
-    let body = coloured(row, word, look);
+    let fill = fill.filter(|_| gutter.is_tinted);
+    let on_fill = |style: TextStyle| fill.map_or(style, |fill| theme.readable(style, fill));
+    let room = look.columns.saturating_sub(gutter.digits + 3).max(8);
+    let body = coloured(row, fill, word, look);
     let mut lines = Vec::new();
     for part in body.wrapped(room, 0) {
         let number = if lines.is_empty() { row.number.to_string() } else { String::new() };
-        let mut line = StyledLine::styled(format!("{number:>digits$} "), theme.fg(ThemeToken::Inactive));
-        line.push(format!("{sign} "), theme.fg(tone));
+        let mut line =
+            StyledLine::styled(format!("{number:>0$} ", gutter.digits), on_fill(theme.fg(ThemeToken::Inactive)));
+        line.push(format!("{sign} "), on_fill(theme.fg(tone)).bold());
         line.append(part);
         line.fill = fill;
         lines.push(line);
@@ -201,7 +218,7 @@ fn draw(row: &DiffRow, digits: usize, look: &DiffOptions<'_>) -> Vec<StyledLine>
 }
 
 /// The text with the colours of its language and with its marks. Tabs are expanded after the marks are placed.
-fn coloured(row: &DiffRow, word: Option<terminal::style::Colour>, look: &DiffOptions<'_>) -> StyledLine {
+fn coloured(row: &DiffRow, fill: Option<Colour>, word: Option<Colour>, look: &DiffOptions<'_>) -> StyledLine {
     let plain = highlight(&row.text, language_of(look.path), look.theme).into_iter().next().unwrap_or_default();
     let mut out = StyledLine::new();
     let mut at = 0;
@@ -211,8 +228,12 @@ fn coloured(row: &DiffRow, word: Option<terminal::style::Colour>, look: &DiffOpt
         cuts.extend(row.marks.iter().flat_map(|mark| [mark.start, mark.end]).filter(|cut| at < *cut && *cut < end));
         cuts.sort_unstable();
         for pair in cuts.windows(2) {
-            let marked = row.marks.iter().any(|mark| mark.start <= pair[0] && pair[1] <= mark.end);
-            let style = if marked { mark_style(span.style, word) } else { span.style };
+            let is_marked = row.marks.iter().any(|mark| mark.start <= pair[0] && pair[1] <= mark.end);
+            let style = match (is_marked, fill) {
+                (true, _) => marked(span.style, word, look.theme),
+                (false, Some(fill)) => look.theme.readable(span.style, fill),
+                (false, None) => span.style,
+            };
             let text = text::clean(&span.text[pair[0] - at..pair[1] - at]);
             out.push_span(StyledSpan { text, style, link: None });
         }
@@ -222,13 +243,18 @@ fn coloured(row: &DiffRow, word: Option<terminal::style::Colour>, look: &DiffOpt
 }
 
 /// Bold in addition to the colour, so that marks are visible without colours.
-fn mark_style(style: TextStyle, word: Option<terminal::style::Colour>) -> TextStyle {
-    style.on(word).bold()
+fn marked(style: TextStyle, word: Option<Colour>, theme: &Theme) -> TextStyle {
+    match word {
+        Some(word) => theme.readable(style, word).bold(),
+        None => style.bold().underline(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use terminal::style::contrast;
+    use terminal::theme::BaseTheme;
 
     fn shown(old: &str, new: &str, columns: usize) -> Vec<String> {
         let theme = Theme::default();
@@ -268,7 +294,12 @@ mod tests {
         assert_eq!((hunks.len(), counts(&hunks)), (2, (2, 2)));
         let theme = Theme::default();
         let lines = render(&hunks, &DiffOptions { theme: &theme, columns: 40, path: "", limit: 4 });
-        assert_eq!(lines.last().unwrap().text(), "… +12 lines");
+        assert_eq!(lines.last().unwrap().text(), "  …  12 more lines · ctrl+o");
+        assert_eq!(lines.len(), 5);
+        let all = render(&hunks, &DiffOptions { theme: &theme, columns: 40, path: "", limit: usize::MAX });
+        assert_eq!(all.len(), 17, "all rows and a mark between the hunks");
+        let one_more = render(&hunks, &DiffOptions { theme: &theme, columns: 40, path: "", limit: 15 });
+        assert_eq!(one_more.len(), 17, "a note about one line is not shorter than the line");
     }
 
     #[test]
@@ -281,12 +312,51 @@ mod tests {
         assert!(diff_texts("abc\n", "xyz uvw\n", 1)[0].iter().all(|row| row.marks.is_empty()));
     }
 
+    /// The rows in a theme.
+    fn drawn(old: &str, new: &str, base: BaseTheme) -> Vec<StyledLine> {
+        let look = DiffOptions { theme: &Theme::new(base), columns: 60, path: "a.rs", limit: usize::MAX };
+        render(&diff_texts(old, new, 1), &look)
+    }
+
+    #[test]
+    fn every_row_can_be_read_in_every_theme() {
+        let (old, new) = ("// this note\nlet count = \"one\"; // 12\n", "// this other\nlet total = \"one\"; // 13\n");
+        for base in BaseTheme::ALL {
+            let lines = drawn(old, new, base);
+            assert_eq!(lines.len(), 4);
+            for line in &lines {
+                let is_ansi = matches!(base, BaseTheme::DarkAnsi | BaseTheme::LightAnsi);
+                assert_eq!(line.fill.is_none(), is_ansi, "{base:?}");
+                for span in line.spans.iter().filter(|_| !is_ansi) {
+                    let (fg, bg) = (span.style.fg.unwrap(), span.style.bg.unwrap());
+                    assert!(contrast(fg, bg) >= 4.5, "{base:?} {:?}: {:.2}", span.text, contrast(fg, bg));
+                }
+            }
+            let marked = |line: &StyledLine| {
+                let strong = |span: &&StyledSpan| span.style.bold && !span.text.starts_with(['+', '-']);
+                line.spans.iter().filter(strong).map(|span| span.text.clone()).collect::<String>()
+            };
+            assert_eq!(
+                lines.iter().map(marked).collect::<Vec<_>>(),
+                ["note", "count12", "other", "total13"],
+                "{base:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_new_file_has_no_colour_behind_its_rows() {
+        let lines = drawn("", "one\ntwo\n", BaseTheme::Dark);
+        assert!(lines.iter().all(|line| line.fill.is_none() && line.spans.iter().all(|span| span.style.bg.is_none())));
+        assert_eq!(lines.iter().map(StyledLine::text).collect::<Vec<_>>(), ["  1 + one", "  2 + two"]);
+    }
+
     #[test]
     fn narrow_rows_wrap_under_their_text_and_tabs_have_a_width() {
         // [TST-242]
         assert_eq!(
             shown("", "\tword another 日本語日本語\n", 18),
-            ["  1 +     word", "    + another", "    + 日本語日本語"]
+            ["  1 +     word", "    + another 日本", "    + 語日本語"]
         );
     }
 }

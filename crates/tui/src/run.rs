@@ -21,10 +21,11 @@ use std::time::{Duration, Instant};
 use sys::signal::{Signal, Signals, TerminalSignal, TerminalSignals};
 use sys::tty::{self, Tty};
 use terminal::editor::Submission;
+use terminal::glyphs::GlyphSet;
 use terminal::keys::bindings::KeyBindings;
 use terminal::keys::decode::InputDecoder;
 use terminal::keys::{self};
-use terminal::surface::Reflow;
+use terminal::surface::{CaretStyle, Reflow};
 use terminal::theme::{self, Theme};
 use tokio::sync::mpsc;
 
@@ -119,6 +120,15 @@ impl TuiLoop {
             },
             reflow: reflow(env),
             synchronized: true,
+            glyphs: GlyphSet::of(
+                env.get("TERM").unwrap_or_default(),
+                ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| env.non_empty(name)).unwrap_or_default(),
+            ),
+            caret: if preferences.tracks_cursor || preferences.screen_reader.is_some() {
+                CaretStyle::Terminal
+            } else {
+                CaretStyle::DrawnWhenTall
+            },
         };
         let mut session = session_of(&start.boot);
         if let Some(place) = place {

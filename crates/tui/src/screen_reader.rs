@@ -86,7 +86,8 @@ impl SpeakerLabel {
 }
 
 /// Glyphs that only matter visually.
-const MARKS: [&str; 11] = ["●", "⎿", "∴", "❯", "∗", "> ", "☐", "☒", "✻", "✔", "✘"];
+const MARKS: [&str; 20] =
+    ["●", "⎿", "∴", "❯", "∗", "> ", "☐", "☒", "✻", "✔", "✘", "▌", "◆", "◇", "◌", "✕", "⑂", "◧", "☑", "⋮"];
 
 /// The lines as they are read out: without glyphs and rules, the first one with its label.
 pub fn labelled_lines(label: SpeakerLabel, lines: &[StyledLine]) -> Vec<StyledLine> {

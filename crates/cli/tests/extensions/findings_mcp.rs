@@ -143,7 +143,7 @@ fn the_terminal_connects_at_the_start_and_never_waits() {
     terminal.send("\x1b");
     terminal.wait_for("? for shortcuts");
     terminal.send("go\r");
-    terminal.wait_for("● Answered at once.");
+    terminal.wait_for("  Answered at once.");
     assert!(model.request(0).tool_names().contains(&"mcp__fix__echo".to_owned()));
 }
 
@@ -158,7 +158,7 @@ fn the_terminal_waits_for_always_load() {
     let run = sandbox.gimlet(&["go"]).env("MCP_CONNECT_TIMEOUT_MS", "2000").env("MCP_TIMEOUT", FOREVER);
     let terminal = run.terminal(100, 30);
     terminal.wait_for("MCP server slow did not connect within 2 s");
-    terminal.wait_for("● Here I am.");
+    terminal.wait_for("  Here I am.");
     assert!(model.request(0).tool_names().contains(&"mcp__fix__echo".to_owned()));
 }
 

@@ -131,7 +131,7 @@ fn the_terminal_does_not_wait_for_long_calls() {
     let mut terminal = run.env("CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS", "50").terminal(100, 30);
     terminal.wait_for("? for shortcuts");
     terminal.send("go\r");
-    terminal.wait_for("● Meanwhile.");
+    terminal.wait_for("  Meanwhile.");
     sign.give();
-    terminal.wait_for("● All done.");
+    terminal.wait_for("  All done.");
 }

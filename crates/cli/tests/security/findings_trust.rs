@@ -222,7 +222,7 @@ fn entries_that_gimlet_wrote_count_and_never_ask() {
     assert_eq!((denials(&ran), ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
     let mut terminal = ready(&sandbox);
     terminal.send("go\r");
-    let screen = terminal.wait_for("● done");
+    let screen = terminal.wait_for("  done");
     assert!(!screen.contains("trust") && !screen.contains("1. Yes"), "{screen}");
     // A removed entry no longer belongs to the user, whoever writes it next.
     sandbox.gimlet(&["config", "remove", "permissions.allow", "Bash(touch one)", "--local"]).run().expect_clean();
@@ -247,12 +247,12 @@ fn do_not_ask_again_is_the_users_own() {
     first.send("go\r");
     first.wait_for("2. Yes, and do not ask again");
     first.answer("2");
-    first.wait_for("● Finished.");
+    first.wait_for("  Finished.");
     drop(first);
     assert!(sandbox.read(LOCAL).contains("mkdir"));
     let mut second = ready(&sandbox);
     second.send("go\r");
-    let screen = second.wait_for("● Finished.");
+    let screen = second.wait_for("  Finished.");
     assert!(!screen.contains("trust"), "{screen}");
     assert_eq!(denials(&done(&sandbox, &[])), 0);
 }
@@ -391,7 +391,7 @@ fn shared_rules_added_after_trust_wait_alone() {
     terminal.answer("1");
     terminal.wait_gone("Use new entries");
     terminal.send("go\r");
-    terminal.wait_for("● done");
+    terminal.wait_for("  done");
     drop(terminal);
     let run = done(&sandbox, &[]);
     assert_eq!((denials(&run), run.stderr.as_str()), (0, ""));

@@ -63,7 +63,7 @@ fn a_command_writes_the_rows_of_agents() {
     assert!(task["startTime"].as_u64().unwrap() > 1_600_000_000_000, "{task}");
     assert!(task["tokenCount"].is_u64() && task["tokenSamples"].is_array() && task["label"].is_string(), "{task}");
     gate.open_all();
-    let screen = terminal.wait_for("● The agent found nothing.");
+    let screen = terminal.wait_for("  The agent found nothing.");
     assert!(screen.contains("⎿ Done (1 tool use"), "{screen}");
     assert!(!screen.contains("my own row"), "{screen}");
 }
@@ -85,7 +85,7 @@ fn an_empty_answer_hides_a_row_and_other_answers_leave_it() {
     sandbox.write_config("settings.json", silent.to_string());
     terminal.wait_for(" · 1 call · Glob");
     gate.open_all();
-    terminal.wait_for("● The agent found nothing.");
+    terminal.wait_for("  The agent found nothing.");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn no_command_of_a_folder_runs_before_it_is_trusted_or_where_hooks_are_off() {
         terminal.send("look around\r");
         terminal.wait_for(" · 1 call · Glob");
         gate.open_all();
-        terminal.wait_for("● The agent found nothing.");
+        terminal.wait_for("  The agent found nothing.");
         assert!(!sandbox.project().join("ran").exists());
     }
 }
@@ -162,10 +162,10 @@ fn a_waiting_agent_is_moved_to_the_background() {
     let mut terminal = go(&sandbox);
     terminal.wait_for(" · 1 call · Glob");
     terminal.send("\x02");
-    terminal.wait_for("● It looks around.");
+    terminal.wait_for("  It looks around.");
     terminal.wait_for("⑂ general-purpose  Look around");
     gate.open_all();
-    terminal.wait_for("● It has ended.");
+    terminal.wait_for("  It has ended.");
     terminal.wait_gone("⑂ general-purpose");
     let told = server.requests().iter().flat_map(testkit::CapturedRequest::tool_results).last().unwrap().to_string();
     assert!(told.contains("The user moved the agent to the background"), "{told}");

@@ -69,7 +69,7 @@ fn the_status_line_is_told_how_the_session_stands() {
         first["thinking"]["enabled"].is_boolean() && first.get("vim").is_none() && first.get("prompt_id").is_none()
     );
     terminal.send("go\r");
-    terminal.wait_for("● Answered.");
+    terminal.wait_for("  Answered.");
     terminal.wait_gone("esc to interrupt");
     let find = |lines: Vec<String>| -> Option<Value> {
         let values = lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -154,7 +154,7 @@ fn no_status_line_of_a_project_before_it_is_trusted_or_where_hooks_are_off() {
             terminal.wait_gone("Do you trust");
         }
         terminal.send("go\r");
-        terminal.wait_for("● Answered.");
+        terminal.wait_for("  Answered.");
         terminal.wait_gone("esc to interrupt");
         terminal.send("\x1b[Z");
         terminal.wait_for("accept edits on");
@@ -184,7 +184,7 @@ fn a_question_nobody_answers_and_a_rest_call_the_person() {
     terminal.wait_for("1. Yes");
     wait_for_bytes(&terminal, "\x1b]9;gimlet needs your permission to use Bash\x07");
     terminal.send("1");
-    terminal.wait_for("● Made.");
+    terminal.wait_for("  Made.");
     wait_for_bytes(&terminal, "\x1b]9;gimlet is waiting for your input\x07");
     let told: Value = serde_json::from_str(&lines_of(&heard, 1)[0]).unwrap();
     assert_eq!(told["notification_type"], "idle_prompt");
@@ -212,7 +212,7 @@ fn hooks_hear_of_a_rest_with_alerts_off_and_tmux_passes_them_through() {
         let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(80, 24);
         terminal.wait_for("? for shortcuts");
         terminal.send("go\r");
-        terminal.wait_for("● Done.");
+        terminal.wait_for("  Done.");
         lines_of(&heard, 1);
         if let Some(wanted) = wanted {
             wait_for_bytes(&terminal, wanted);
@@ -245,7 +245,7 @@ fn hooks_say_what_they_do_and_may_notify() {
     wait_for_bytes(&terminal, "\x1b]9;from a hook\x07");
     terminal.wait_gone("Looking it up");
     gate.open_all();
-    terminal.wait_for("● Done.");
+    terminal.wait_for("  Done.");
     terminal.wait_gone("esc to interrupt");
     assert!(!leave(terminal).contains("never"));
     // Without a terminal nothing of it is written.
@@ -299,7 +299,7 @@ fn the_status_line_counts_lines_and_knows_the_name() {
     sandbox.write_config("settings.json", status_line(&format!("cat >> '{}'", told.display())));
     let mut terminal =
         sandbox.gimlet(&["--permission-mode", "acceptEdits", "--name", "my work", "write it"]).terminal(80, 24);
-    terminal.wait_for("● Written.");
+    terminal.wait_for("  Written.");
     terminal.wait_gone("esc to interrupt");
     let last: Value = testkit::wait_for(|| {
         let lines = lines_of(&told, 1);

@@ -307,7 +307,7 @@ fn the_terminal_follows_and_asks_about_the_new_folder() {
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(100, 30);
     terminal.wait_for("? for shortcuts");
     terminal.send("hello\r");
-    terminal.wait_for("● One.");
+    terminal.wait_for("  One.");
     terminal.wait_gone("esc to interrupt");
     terminal.send(&format!("/cd {}\r", other.display()));
     terminal.wait_for("The session works in");
@@ -320,7 +320,7 @@ fn the_terminal_follows_and_asks_about_the_new_folder() {
     terminal.send("look at @only-th");
     terminal.wait_for("only-there.txt");
     terminal.send("\t\r");
-    terminal.wait_for("● Two.");
+    terminal.wait_for("  Two.");
     terminal.wait_gone("esc to interrupt");
     // Back, and there again once it has something to run.
     terminal.send(&format!("/cd {}\r", sandbox.project().display()));
@@ -336,7 +336,7 @@ fn the_terminal_follows_and_asks_about_the_new_folder() {
     terminal.answer("1");
     terminal.wait_gone("Do you trust");
     terminal.send("and now?\r");
-    terminal.wait_for("● Three.");
+    terminal.wait_for("  Three.");
     assert!(ran.exists());
     assert!(server.request(2).all_text().contains("hello"));
     assert_eq!(sandbox.transcript_paths().len(), 1);

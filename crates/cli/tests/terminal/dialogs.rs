@@ -20,7 +20,7 @@ fn start(sandbox: &Sandbox, size: (u16, u16)) -> TestTerminal {
 /// Types a command and runs it. The menu may offer more than what was typed, never something else.
 fn command(terminal: &mut TestTerminal, text: &str) {
     terminal.send(text);
-    terminal.wait_for(&format!("> {text}"));
+    terminal.wait_for(&format!("❯ {text}"));
     terminal.send("\r");
 }
 
@@ -54,7 +54,7 @@ fn a_compound_command_is_shown_in_parts_and_explained() {
     terminal.wait_for("1 of 2 parts need your permission");
     assert!(!sandbox.project().join("made.txt").exists());
     terminal.send("1");
-    terminal.wait_for("● Made.");
+    terminal.wait_for("  Made.");
     assert!(sandbox.project().join("made.txt").exists());
 }
 
@@ -68,15 +68,15 @@ fn the_rule_can_be_changed_before_it_is_saved() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, (100, 30));
     terminal.send("make it\r");
-    terminal.wait_for("2. Yes, and do not ask again for Bash(mkdir");
+    terminal.wait_for("2. Yes, and do not ask again for  mkdir *  in this project");
     terminal.answer(DOWN);
-    terminal.wait_for("e to edit the rule");
+    terminal.wait_for("e edits the rule");
     terminal.send("e");
     terminal.wait_for("rule: Bash(mkdir");
     terminal.send("\x15Bash(mkdir one)\r");
-    terminal.wait_for("do not ask again for Bash(mkdir one)");
+    terminal.wait_for("do not ask again for  mkdir one  in this project");
     terminal.send("\r");
-    terminal.wait_for("● Made.");
+    terminal.wait_for("  Made.");
     let saved = json_of(&sandbox.project().join(".claude/settings.local.json"));
     assert_eq!(saved["permissions"]["allow"], json!(["Bash(mkdir one)"]));
 }
@@ -98,7 +98,7 @@ fn a_change_is_edited_before_it_is_accepted_and_the_model_hears_of_it() {
     let screen = terminal.wait_for("+ my own words");
     assert!(!screen.contains("+ proposed"), "{screen}");
     terminal.answer("1");
-    terminal.wait_for("● Written.");
+    terminal.wait_for("  Written.");
     assert_eq!(sandbox.read("note.txt"), "my own words\n");
     let told = server.request(1).tool_results()[0]["content"].to_string();
     assert!(told.contains("The user changed your proposal") && told.contains("my own words"), "{told}");
@@ -133,7 +133,7 @@ fn several_questions_of_the_model_are_answered_in_tabs() {
     terminal.send("\r");
     terminal.wait_for("1. Send them");
     terminal.send("1");
-    terminal.wait_for("● Thanks.");
+    terminal.wait_for("  Thanks.");
     let told = server.request(1).tool_results()[0]["content"].to_string();
     assert!(told.contains(r#"\"Which one?\"=\"second\""#) && told.contains("note of the user: for now"), "{told}");
 }
@@ -156,7 +156,7 @@ fn a_plan_is_edited_and_its_file_named() {
     terminal.answer("\x07");
     terminal.wait_for("1. a better step");
     terminal.answer("2");
-    terminal.wait_for("● Going.");
+    terminal.wait_for("  Going.");
     let told = server.request(1).tool_results()[0]["content"].to_string();
     assert!(told.contains("a better step"), "{told}");
 }
@@ -179,7 +179,7 @@ fn the_model_is_picked_from_a_list() {
     terminal.send("s");
     terminal.wait_for("Model: haiku, for this session.");
     terminal.send("hello\r");
-    terminal.wait_for("● Small and quick.");
+    terminal.wait_for("  Small and quick.");
     assert!(server.request(0).model().contains("haiku"), "{}", server.request(0).model());
     assert!(json_of(&sandbox.config_dir().join("settings.json"))["model"].is_null());
     terminal.wait_gone("esc to interrupt");
@@ -191,7 +191,7 @@ fn the_model_is_picked_from_a_list() {
     terminal.wait_for("Model: house-model, from now on.");
     terminal.wait_for("model: set to house-model");
     terminal.send("again\r");
-    terminal.wait_for("● Own.");
+    terminal.wait_for("  Own.");
     assert_eq!(server.request(1).model(), "house-model");
     assert_eq!(json_of(&sandbox.config_dir().join("settings.json"))["model"], "house-model");
 }
@@ -221,7 +221,7 @@ fn a_rule_added_while_a_turn_runs_holds_for_its_next_call() {
     terminal.send(ESCAPE);
     terminal.wait_gone("Add a rule…");
     gate.open_all();
-    terminal.wait_for("● Refused, I see.");
+    terminal.wait_for("  Refused, I see.");
     assert!(!sandbox.project().join("made.txt").exists());
     assert_eq!(server.request(1).tool_results()[0]["is_error"], true);
     let saved = json_of(&sandbox.project().join(".claude/settings.local.json"));
@@ -285,7 +285,7 @@ fn commands_that_are_not_there_say_why_and_are_not_offered() {
     let mut terminal = start(&sandbox, (100, 40));
     for name in ["/teleport", "/chrome", "/workflows", "/pr-comments", "/branch"] {
         terminal.send(name);
-        let screen = terminal.wait_for(&format!("> {name}"));
+        let screen = terminal.wait_for(&format!("❯ {name}"));
         assert!(!screen.contains(&format!("  {name}  ")), "{screen}");
         terminal.send("\r");
         terminal.wait_for(&format!("⎿ {name}: "));
@@ -347,7 +347,7 @@ fn pictures_and_links_of_the_model_are_never_fetched() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, (80, 30));
     terminal.send("show me\r");
-    terminal.wait_for("That is all.");
+    terminal.wait_for("all.\n");
     command(&mut terminal, "/exit");
     terminal.finish();
     let asked: Vec<String> = server.all_requests().iter().map(|request| request.path.clone()).collect();
@@ -365,7 +365,7 @@ fn a_plain_yes_does_not_count_as_a_change() {
     terminal.send("write it\r");
     terminal.wait_for("+ café");
     terminal.answer("1");
-    terminal.wait_for("● Written.");
+    terminal.wait_for("  Written.");
     let told = server.request(1).tool_results()[0]["content"].to_string();
     assert!(!told.contains("changed your proposal"), "{told}");
 }

@@ -65,9 +65,9 @@ fn a_picture_of_the_clipboard_goes_along() {
     sandbox.set("WAYLAND_DISPLAY", "wayland-0");
     let mut terminal = start(&sandbox);
     terminal.send(PASTE_IMAGE);
-    terminal.wait_for("> [Image #1]");
+    terminal.wait_for("❯ [Image #1]");
     terminal.send("what is it?\r");
-    terminal.wait_for("● A pixel.");
+    terminal.wait_for("  A pixel.");
     let sent = pictures(&server.request(0));
     assert_eq!(sent.len(), 1);
     assert_eq!(sent[0]["source"]["media_type"], "image/png");
@@ -85,12 +85,12 @@ fn several_dropped_files_are_several_chips_and_a_chip_goes_as_one() {
     let mut terminal = start(&sandbox);
     let escaped = spaced.replace(' ', "\\ ");
     terminal.send(&pasted(&format!("{plain} {escaped} file://{}", third.replace(' ', "%20"))));
-    terminal.wait_for("> [Image #1] [Image #2] [Image #3]");
+    terminal.wait_for("❯ [Image #1] [Image #2] [Image #3]");
     // Deletes the blank, then the whole chip.
     terminal.send("\x7f\x7f");
     terminal.wait_gone("[Image #3]");
     terminal.send("look\r");
-    terminal.wait_for("● Two.");
+    terminal.wait_for("  Two.");
     assert_eq!(pictures(&server.request(0)).len(), 2);
 }
 
@@ -108,9 +108,9 @@ fn what_is_no_picture_is_told_or_stays_text() {
     terminal.send(PASTE_IMAGE);
     terminal.wait_for("No picture in the clipboard");
     terminal.send(&pasted("/no/such/file.png"));
-    terminal.wait_for("> /no/such/file.png");
+    terminal.wait_for("❯ /no/such/file.png");
     terminal.send("\r");
-    terminal.wait_for("● Fine.");
+    terminal.wait_for("  Fine.");
     assert!(pictures(&server.request(0)).is_empty());
 }
 
@@ -127,11 +127,11 @@ fn a_queued_picture_joins_the_turn_with_its_number() {
     terminal.send("go on\r");
     terminal.wait_for("Running Bash");
     terminal.send(&pasted(&picture));
-    terminal.wait_for("> [Image #1]");
+    terminal.wait_for("❯ [Image #1]");
     terminal.send("and this\r");
     terminal.wait_for("to take back");
     sandbox.write("go", "");
-    terminal.wait_for("● Seen.");
+    terminal.wait_for("  Seen.");
     assert_eq!(pictures(&server.request(1)).len(), 1);
     let lines = sandbox.transcript();
     let joined = lines.iter().find(|line| line["attachment"]["type"] == "queued_command").unwrap();
@@ -143,7 +143,7 @@ fn a_queued_picture_joins_the_turn_with_its_number() {
 fn answered(sandbox: &Sandbox) -> TestTerminal {
     let mut terminal = start(sandbox);
     terminal.send("go\r");
-    terminal.wait_for("● Copy me.");
+    terminal.wait_for("  Copy me.");
     terminal.wait_gone("esc to interrupt");
     terminal
 }

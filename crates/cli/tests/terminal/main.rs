@@ -7,6 +7,7 @@ mod common;
 
 mod agents;
 mod around;
+mod asking;
 mod btw;
 mod cd;
 mod dialogs;
@@ -16,6 +17,7 @@ mod mcp;
 mod picker;
 mod pictures;
 mod queue;
+mod reading;
 mod screens;
 mod session;
 mod tmux;

@@ -26,7 +26,7 @@ fn asked(tool: &str) -> (ModelServer, Sandbox, TestTerminal) {
 
 /// The answer that the server got.
 fn answer(model: &ModelServer, terminal: &TestTerminal) -> Value {
-    terminal.wait_for("● That was it.");
+    terminal.wait_for("  That was it.");
     let content = model.request(1).tool_results()[0]["content"].as_str().unwrap().to_owned();
     serde_json::from_str(&content).unwrap()
 }

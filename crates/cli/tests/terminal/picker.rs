@@ -39,10 +39,10 @@ fn a_conversation_is_found_by_its_words_and_goes_on() {
     let screen = terminal.wait_for("The tokenizer was wrong.");
     assert!(screen.contains("❯ fix the parser") && !screen.contains("write the docs"), "{screen}");
     terminal.send("\r");
-    let screen = terminal.wait_for("● The tokenizer was wrong.");
-    assert!(screen.contains("> fix the parser"), "{screen}");
+    let screen = terminal.wait_for("\n  The tokenizer was wrong.");
+    assert!(screen.contains("▌ fix the parser"), "{screen}");
     terminal.send("go on\r");
-    terminal.wait_for("● And on it goes.");
+    terminal.wait_for("  And on it goes.");
     let told = server.request(3).all_text();
     assert!(told.contains("fix the parser") && told.contains("go on"), "{told}");
 }
@@ -87,15 +87,15 @@ fn resume_switches_the_conversation_behind_the_interface() {
     let mut terminal = picker(&sandbox, &[], (80, 24));
     terminal.wait_for("? for shortcuts");
     terminal.send("something new\r");
-    terminal.wait_for("● New one.");
+    terminal.wait_for("  New one.");
     terminal.wait_gone("esc to interrupt");
     terminal.send("/resume parser\r");
     terminal.wait_for("❯ fix the parser");
     terminal.send("\r");
-    let screen = terminal.wait_for("● The tokenizer was wrong.");
+    let screen = terminal.wait_for("\n  The tokenizer was wrong.");
     assert!(screen.contains("Session in "), "{screen}");
     terminal.send("and?\r");
-    terminal.wait_for("● Back again.");
+    terminal.wait_for("  Back again.");
     let told = server.request(3).all_text();
     assert!(told.contains("fix the parser") && !told.contains("something new"), "{told}");
     // Esc leaves everything as it is.
@@ -147,18 +147,18 @@ fn nothing_of_a_folder_runs_before_it_is_trusted() {
     without.answer("\r");
     without.wait_gone("Do you trust");
     without.send("hi\r");
-    without.wait_for("● Hello.");
+    without.wait_for("  Hello.");
     assert!(!ran(), "the folder was not trusted");
     let mut trusted = picker(&sandbox, &[], (80, 24));
     trusted.wait_for("Do you trust");
     trusted.answer("1");
     trusted.wait_gone("Do you trust");
     trusted.send("hi\r");
-    trusted.wait_for("● Again.");
+    trusted.wait_for("  Again.");
     assert!(ran(), "the folder was trusted");
     // The question is not repeated until something changes.
     drop(trusted);
-    picker(&sandbox, &["hello"], (80, 24)).wait_for("● Third.");
+    picker(&sandbox, &["hello"], (80, 24)).wait_for("  Third.");
     sandbox.write(".claude/settings.json", hook.to_string().replace("touch hooked", "touch other"));
     picker(&sandbox, &[], (80, 24)).wait_for("has changed since you trusted it");
 }
@@ -173,9 +173,9 @@ fn servers_of_a_project_are_approved_one_by_one() {
         "beta": {"command": "sh", "args": ["-c", "touch beta-ran; cat"]},
     }});
     sandbox.write(".mcp.json", declared.to_string());
+    // Trust alone says nothing of servers that were not shown.
+    sandbox.gimlet(&["trust", "--yes"]).run().expect_code(0);
     let mut terminal = picker(&sandbox, &[], (80, 24));
-    terminal.wait_for("Do you trust");
-    terminal.answer("1");
     let screen = terminal.wait_for("Use an MCP server");
     assert!(screen.contains("touch alpha-ran") && screen.contains("1 more after this one"), "{screen}");
     terminal.answer("4");
@@ -183,7 +183,7 @@ fn servers_of_a_project_are_approved_one_by_one() {
     terminal.answer("\x1b");
     terminal.wait_gone("Use an MCP server");
     terminal.send("hi\r");
-    terminal.wait_for("● Hello.");
+    terminal.wait_for("  Hello.");
     assert!(!sandbox.project().join("alpha-ran").exists() && !sandbox.project().join("beta-ran").exists());
     drop(terminal);
     // There is no new question about refused entries; there is one about those left for later.
@@ -194,7 +194,7 @@ fn servers_of_a_project_are_approved_one_by_one() {
     again.wait_gone("Use an MCP server");
     // The answer is saved before the session starts.
     again.send("hi\r");
-    again.wait_for("● Hello again.");
+    again.wait_for("  Hello again.");
     assert!(sandbox.read(".claude/settings.local.json").contains("beta"));
 }
 
@@ -205,10 +205,12 @@ fn a_server_that_was_put_off_is_listed() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let args = json!(["-c", "cat", "--api-key", "hunter22-canary"]);
     sandbox.write(".mcp.json", json!({"mcpServers": {"alpha": {"command": "sh", "args": args}}}).to_string());
-    let mut terminal = picker(&sandbox, &[], (100, 30));
+    let terminal = picker(&sandbox, &[], (100, 30));
     let screen = terminal.wait_for("Do you trust");
     assert!(screen.contains("--api-key") && !screen.contains("canary"), "{screen}");
-    terminal.answer("1");
+    drop(terminal);
+    sandbox.gimlet(&["trust", "--yes"]).run().expect_code(0);
+    let mut terminal = picker(&sandbox, &[], (100, 30));
     let screen = terminal.wait_for("Use an MCP server");
     assert!(screen.contains("--api-key") && !screen.contains("canary"), "{screen}");
     terminal.answer("3");
@@ -263,7 +265,7 @@ fn a_large_old_conversation_is_offered_as_a_summary() {
     let screen = terminal.wait_for("This conversation is large and old");
     assert!(screen.contains("About 150k tokens"), "{screen}");
     terminal.answer("2");
-    terminal.wait_for("● The tokenizer was wrong.");
+    terminal.wait_for("\n  The tokenizer was wrong.");
 }
 
 #[test]
@@ -278,12 +280,12 @@ fn only_the_end_of_a_long_conversation_is_printed_and_the_rest_is_a_key_away() {
     let args = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
     sandbox.gimlet(&args).env("CLAUDE_CODE_ENTRYPOINT", "cli").stdin(lines).run().expect_clean();
     let mut terminal = picker(&sandbox, &["-c"], (80, 200));
-    let screen = terminal.wait_for("● answer 39");
+    let screen = terminal.wait_for("  answer 39");
     assert!(screen.contains("… earlier: ctrl+o") && !screen.contains("question 3\n"), "{screen}");
     terminal.send("\x0f");
     terminal.wait_for("transcript · end");
     terminal.send("g");
-    let screen = terminal.wait_for("● answer 0");
+    let screen = terminal.wait_for("  answer 0");
     assert!(screen.contains("> question 0"), "{screen}");
 }
 
@@ -295,7 +297,7 @@ fn leaving_asks_while_something_runs() {
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = picker(&sandbox, &["--allowedTools", "Bash", "--", "start it"], (80, 24));
-    terminal.wait_for("● It runs.");
+    terminal.wait_for("  It runs.");
     terminal.wait_for("1 background task");
     terminal.wait_gone("esc to interrupt");
     terminal.send("/exit\r");

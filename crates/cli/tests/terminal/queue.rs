@@ -60,8 +60,8 @@ fn a_message_sent_meanwhile_joins_the_turn_after_its_calls() {
     terminal.send("and the second\r");
     terminal.wait_for("to take back");
     sandbox.write("go", "");
-    let screen = terminal.wait_for("● Both done.");
-    let order = ["> the first", "⎿ went", "> and the second", "● Both done."].map(|part| screen.find(part));
+    let screen = terminal.wait_for("  Both done.");
+    let order = ["▌ the first", "⎿ went", "▌ and the second", "  Both done."].map(|part| screen.find(part));
     assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{screen}");
     wait_idle(&terminal);
     assert!(!terminal.screen().contains("to take back"));
@@ -97,17 +97,17 @@ fn what_waits_can_be_taken_back_and_changed() {
     terminal.send("third\r");
     terminal.wait_for("> third");
     terminal.send("draft");
-    terminal.wait_for("> draft");
+    terminal.wait_for("❯ draft");
     terminal.send("\x01");
     terminal.send(UP);
     let screen = terminal.wait_gone("to take back");
-    assert!(screen.contains("> second\n  third\n  draft"), "{screen}");
+    assert!(screen.contains("❯ second\n  third\n  draft"), "{screen}");
     gate.open_all();
-    terminal.wait_for("● One.");
+    terminal.wait_for("  One.");
     wait_idle(&terminal);
     assert_eq!(server.requests().len(), 1);
     terminal.send("\r");
-    terminal.wait_for("● Two.");
+    terminal.wait_for("  Two.");
     assert!(server.request(1).all_text().contains("second\nthird\ndraft"));
     wait_idle(&terminal);
     leave(terminal);
@@ -125,8 +125,8 @@ fn escape_sends_what_waits_at_once() {
     terminal.send("better this\r");
     terminal.wait_for("to take back");
     terminal.send(ESCAPE);
-    let screen = terminal.wait_for("● Now this.");
-    assert!(screen.contains("> better this"), "{screen}");
+    let screen = terminal.wait_for("  Now this.");
+    assert!(screen.contains("▌ better this"), "{screen}");
     wait_idle(&terminal);
     leave(terminal);
     let told = operations(&sandbox);
@@ -148,7 +148,7 @@ fn commands_wait_for_the_end_of_the_turn() {
     assert!(!terminal.screen().contains("own-42"));
     gate.open_all();
     let screen = terminal.wait_for("own-42");
-    assert!(screen.find("● One.") < screen.find("⎿ own-42"), "{screen}");
+    assert!(screen.find("  One.") < screen.find("⎿ own-42"), "{screen}");
     wait_idle(&terminal);
     leave(terminal);
 }
@@ -178,7 +178,7 @@ fn escape_stops_compaction() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("a question\r");
-    terminal.wait_for("● An answer.");
+    terminal.wait_for("  An answer.");
     wait_idle(&terminal);
     terminal.send("/compact\r");
     server.wait_for_requests(2);
@@ -203,10 +203,10 @@ fn escape_right_after_enter_is_not_lost_and_gives_the_prompt_back() {
         !screen.contains("esc to interrupt")
             && !screen.contains("Stopping…")
             && !screen.contains("to take back")
-            && screen.contains("> a hasty prompt")
+            && screen.contains("❯ a hasty prompt")
     });
     terminal.send(" thought over\r");
-    terminal.wait_for("> a hasty prompt thought over");
+    terminal.wait_for("▌ a hasty prompt thought over");
     terminal.wait_for("esc to interrupt");
     terminal.send(ESCAPE);
     wait_idle(&terminal);
@@ -225,15 +225,17 @@ fn a_prompt_that_came_back_is_forgotten_live_and_when_resumed() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("one\r");
-    terminal.wait_for("● First.");
+    terminal.wait_for("  First.");
     wait_idle(&terminal);
     terminal.send("a rash wish\r");
     server.wait_for_requests(2);
     terminal.send(ESCAPE);
-    terminal.wait_until("the prompt comes back", |screen| screen.matches("> a rash wish").count() == 2);
+    terminal.wait_until("the prompt comes back", |screen| {
+        screen.contains("❯ a rash wish") && screen.contains("▌ a rash wish")
+    });
     wait_idle(&terminal);
     terminal.send("\x15something better\r");
-    terminal.wait_for("● Second.");
+    terminal.wait_for("  Second.");
     wait_idle(&terminal);
     leave(terminal);
     let live = told(&server, 2);
@@ -262,9 +264,11 @@ fn a_conversation_left_after_an_interrupt_does_not_know_the_prompt_either() {
     terminal.send("a rash wish\r");
     server.wait_for_requests(1);
     terminal.send(ESCAPE);
-    terminal.wait_until("the prompt comes back", |screen| screen.matches("> a rash wish").count() == 2);
+    terminal.wait_until("the prompt comes back", |screen| {
+        screen.contains("❯ a rash wish") && screen.contains("▌ a rash wish")
+    });
     terminal.send("\x03");
-    terminal.wait_gone("\n> a rash wish\n─");
+    terminal.wait_gone("\n❯ a rash wish\n─");
     leave(terminal);
     let id = sandbox.transcript()[0]["sessionId"].as_str().unwrap().to_owned();
     server.push(ScriptedReply::text("Fresh."));

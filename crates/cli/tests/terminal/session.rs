@@ -45,7 +45,7 @@ fn a_question_is_answered_and_the_terminal_left_as_it_was() {
     let mut terminal = start(&sandbox, &[]);
     terminal.send("what is it?\r");
     let screen = terminal.wait_for("- two");
-    assert!(screen.contains("> what is it?") && screen.contains("● It is forty-two."), "{screen}");
+    assert!(screen.contains("▌ what is it?") && screen.contains("  It is forty-two."), "{screen}");
     terminal.wait_gone("esc to interrupt");
     let bytes = leave(terminal);
     assert_restored(&bytes);
@@ -58,8 +58,8 @@ fn a_prompt_argument_is_sent_at_once() {
     let server = ModelServer::script([ScriptedReply::text("Hello there.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let terminal = sandbox.gimlet(&["say hello"]).terminal(80, 24);
-    let screen = terminal.wait_for("● Hello there.");
-    assert!(screen.contains("> say hello"));
+    let screen = terminal.wait_for("  Hello there.");
+    assert!(screen.contains("▌ say hello"));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_command_is_asked_for_and_shown_with_its_output() {
     let screen = terminal.wait_for("1. Yes");
     assert!(screen.contains("touch made.txt && echo done-$((40+2))"), "{screen}");
     terminal.answer("1");
-    let screen = terminal.wait_for("● Made.");
+    let screen = terminal.wait_for("  Made.");
     assert!(screen.contains("⎿ done-42"), "{screen}");
     assert!(sandbox.project().join("made.txt").exists());
 }
@@ -98,7 +98,7 @@ fn a_question_of_the_model_is_answered() {
     let screen = terminal.wait_for("3. Something else");
     assert!(screen.contains("Which database?") && screen.contains("a server"), "{screen}");
     terminal.answer("2");
-    terminal.wait_for("● Postgres it is.");
+    terminal.wait_for("  Postgres it is.");
     let told = server.request(1).tool_results()[0]["content"].to_string();
     assert!(told.contains("Postgres"), "{told}");
 }
@@ -126,8 +126,8 @@ fn a_command_after_an_exclamation_mark_runs_and_is_told() {
     sandbox.set("MY_API_KEY", "sk-ant-api03-very-secret-value-0123456789");
     let mut terminal = start(&sandbox, &[]);
     terminal.send("!echo out-$((40+2)); echo $MY_API_KEY\r");
-    let screen = terminal.wait_for("● I see it.");
-    assert!(screen.contains("> !echo") && screen.contains("⎿ out-42"), "{screen}");
+    let screen = terminal.wait_for("  I see it.");
+    assert!(screen.contains("▌ !echo") && screen.contains("⎿ out-42"), "{screen}");
     let told = server.request(0).all_text();
     assert!(told.contains("<bash-stdout>out-42") && told.contains("<bash-input>echo out-$((40+2))"), "{told}");
     assert!(!told.contains("very-secret-value") && !screen.contains("very-secret-value"));
@@ -138,7 +138,7 @@ fn a_command_after_an_exclamation_mark_runs_and_is_told() {
     quiet.wait_gone("esc to interrupt");
     assert_eq!(server.requests().len(), 1);
     quiet.send("and now?\r");
-    quiet.wait_for("● Both.");
+    quiet.wait_for("  Both.");
     assert!(server.request(1).all_text().contains("<bash-stdout>quiet-2"));
 }
 
@@ -190,7 +190,7 @@ fn without_credentials_a_key_can_be_entered_unseen() {
     assert!(!screen.contains("sk-typed-key"), "{screen}");
     terminal.wait_gone("Enter an API key");
     terminal.send("hello\r");
-    terminal.wait_for("● Welcome.");
+    terminal.wait_for("  Welcome.");
     assert_eq!(server.request(0).header("x-api-key"), Some("sk-typed-key"));
     terminal.wait_gone("esc to interrupt");
     terminal.send("/exit\r");
@@ -210,9 +210,9 @@ fn a_message_typed_meanwhile_is_sent_next() {
     terminal.send("second\r");
     terminal.wait_for("> second");
     gate.open_all();
-    let screen = terminal.wait_for("● Two.");
+    let screen = terminal.wait_for("  Two.");
     let order: Vec<usize> =
-        ["> first", "● One.", "> second", "● Two."].iter().map(|t| screen.find(t).unwrap()).collect();
+        ["▌ first", "  One.", "▌ second", "  Two."].iter().map(|t| screen.find(t).unwrap()).collect();
     assert!(order.is_sorted(), "{screen}");
 }
 
@@ -226,7 +226,7 @@ fn a_long_paste_is_folded_and_sent_whole() {
     terminal.send(&format!("\x1b[200~{text}\x1b[201~"));
     terminal.wait_for("[Pasted text #1 +5000 lines]");
     terminal.send("\r");
-    terminal.wait_for("● Read.");
+    terminal.wait_for("  Read.");
     let sent = server.request(0).all_text();
     assert!(sent.contains("line 0\nline 1\n") && sent.contains("line 4999"), "not whole");
 }
@@ -258,7 +258,7 @@ fn any_size_is_survived_and_the_prompt_stays_usable() {
         terminal.resize(columns, rows);
     }
     terminal.send("ok\r");
-    terminal.wait_for("● Still here.");
+    terminal.wait_for("  Still here.");
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn help_history_and_transcript_open_and_close() {
     terminal.send("\x1b");
     terminal.wait_gone("next permission mode");
     terminal.send("ask something\r");
-    terminal.wait_for("● Answer one.");
+    terminal.wait_for("  Answer one.");
     terminal.wait_gone("esc to interrupt");
     terminal.send("\x0f");
     terminal.wait_for("transcript · end");
@@ -295,7 +295,7 @@ fn help_history_and_transcript_open_and_close() {
     terminal.send("someth");
     terminal.send("\t");
     let screen = terminal.wait_gone("search prompts:");
-    assert!(screen.matches("> ask something").count() == 2, "{screen}");
+    assert!(screen.contains("▌ ask something") && screen.contains("❯ ask something"), "{screen}");
 }
 
 /// How often all threads of the process went to sleep.
@@ -316,7 +316,7 @@ fn nothing_wakes_up_while_nothing_happens() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     terminal.send("go\r");
-    terminal.wait_for("● Done.");
+    terminal.wait_for("  Done.");
     terminal.wait_gone("esc to interrupt");
     // First the threads and connections of the turn become idle; then two seconds must pass without a single wake-up.
     let rests = (0..12).any(|_| {
@@ -338,9 +338,9 @@ fn a_continued_conversation_is_shown_again() {
     let asked = sandbox.gimlet(&["-p", "first question", "--allowedTools", "Bash"]);
     asked.env("CLAUDE_CODE_ENTRYPOINT", "cli").run().expect_clean();
     let mut terminal = sandbox.gimlet(&["-c", "second question"]).terminal(80, 24);
-    let screen = terminal.wait_for("● Second answer.");
+    let screen = terminal.wait_for("  Second answer.");
     let parts =
-        ["> first question", "● Bash(echo", "⎿ earlier-2", "● First answer.", "> second question", "● Second answer."];
+        ["▌ first question", "● Bash(echo", "⎿ earlier-2", "  First answer.", "▌ second question", "  Second answer."];
     let order: Vec<Option<usize>> = parts.iter().map(|part| screen.find(part)).collect();
     assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{screen}");
     terminal.send("\x04");
@@ -358,7 +358,7 @@ fn files_complete_and_titles_follow() {
     terminal.send("see @wonder");
     terminal.wait_for("  src/wonderful.rs");
     terminal.send("\t");
-    terminal.wait_for("> see @src/wonderful.rs");
+    terminal.wait_for("❯ see @src/wonderful.rs");
     let bytes = terminal.bytes();
     let title = b"\x1b]2;gimlet \xc2\xb7 project\x07";
     assert_eq!(bytes.windows(title.len()).filter(|window| window == title).count(), 1);

@@ -34,10 +34,10 @@ fn the_transcript_is_searched_and_walked_through() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
     ask(&mut terminal, "first prompt", "row 59 of it");
-    ask(&mut terminal, "second prompt", "● Second answer.");
+    ask(&mut terminal, "second prompt", "  Second answer.");
     terminal.send(TRANSCRIPT);
     let screen = terminal.wait_for("transcript · end");
-    assert!(screen.contains("· claude-") && screen.contains("● Second answer."), "{screen}");
+    assert!(screen.contains("· claude-") && screen.contains("  Second answer."), "{screen}");
     terminal.send("/needle\r");
     terminal.wait_until("the hit on top", |screen| screen.lines().next().unwrap_or_default().contains("Needle here."));
     terminal.send("n");
@@ -69,20 +69,20 @@ fn the_transcript_tails_goes_to_the_scrollback_and_to_an_editor() {
     std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
     sandbox.set("EDITOR", editor.as_os_str());
     let mut terminal = start(&sandbox, &[]);
-    ask(&mut terminal, "first prompt", "● Early words.");
+    ask(&mut terminal, "first prompt", "  Early words.");
     terminal.send("second prompt\r");
     terminal.wait_for("esc to interrupt");
     terminal.send(TRANSCRIPT);
     terminal.wait_for("transcript · end");
     gate.open_all();
-    terminal.wait_for("● Late words.");
+    terminal.wait_for("  Late words.");
     terminal.send("v");
     // The editor uses the terminal and returns it.
     terminal.wait_for("transcript · end");
     testkit::wait_until("Late words.", || std::fs::read_to_string(&seen).unwrap_or_default().contains("Late words."));
     terminal.send("[");
     terminal.wait_gone("transcript ·");
-    terminal.wait_until("everything twice", |screen| screen.matches("● Late words.").count() == 2);
+    terminal.wait_until("everything twice", |screen| screen.matches("  Late words.").count() == 2);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn what_an_agent_did_stands_in_the_transcript() {
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &["--allowedTools", "Bash,Agent"]);
-    ask(&mut terminal, "have it looked into", "● All done.");
+    ask(&mut terminal, "have it looked into", "  All done.");
     terminal.send(TRANSCRIPT);
     terminal.wait_for("inner-42");
     terminal.send("a");
@@ -140,7 +140,7 @@ fn changed_bindings_count_at_once_and_mistakes_are_told() {
     terminal.send("q");
     terminal.wait_gone("transcript · end");
     terminal.send("\x11x");
-    let screen = terminal.wait_for("> x");
+    let screen = terminal.wait_for("❯ x");
     assert!(!screen.contains("transcript · end"));
 }
 
@@ -174,12 +174,12 @@ fn the_prompt_can_be_edited_while_start_hooks_run_and_the_request_waits() {
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(80, 24);
     terminal.wait_for("? for shortcuts");
     terminal.send("typed early");
-    terminal.wait_for("> typed early");
+    terminal.wait_for("❯ typed early");
     terminal.send("\r");
     terminal.wait_for("esc to interrupt");
     assert!(server.requests().is_empty());
     sandbox.write("go", "");
-    terminal.wait_for("● Here.");
+    terminal.wait_for("  Here.");
     assert!(server.request(0).all_text().contains("from-the-hook"));
 }
 
@@ -250,10 +250,10 @@ fn enter_can_mean_a_new_line_and_another_key_send() {
         .write_config("keybindings.json", json!({"bindings": [{"context": "Chat", "bindings": bindings}]}).to_string());
     let mut terminal = start(&sandbox, &[]);
     terminal.send("one\rtwo");
-    terminal.wait_for("> one\n  two");
+    terminal.wait_for("❯ one\n  two");
     assert!(server.requests().is_empty());
     terminal.send("\n");
-    terminal.wait_for("● Both lines.");
+    terminal.wait_for("  Both lines.");
     assert!(server.request(0).all_text().contains("one\ntwo"));
 }
 
@@ -271,7 +271,7 @@ fn a_hook_may_have_a_text_shown_otherwise() {
     sandbox.write_config("settings.json", json!({"hooks": {"MessageDisplay": hook}}).to_string());
     let mut terminal = start(&sandbox, &[]);
     terminal.send("tell me\r");
-    terminal.wait_for("● The secret is hidden.");
+    terminal.wait_for("  The secret is hidden.");
     terminal.wait_gone("esc to interrupt");
     assert!(!String::from_utf8_lossy(&terminal.bytes()).contains("42"));
     drop(terminal);
@@ -318,7 +318,7 @@ fn a_theme_that_follows_the_terminal_does_so_at_once() {
     wait_for_bytes(&terminal, from, DARK_RULE);
     let from = terminal.bytes().len();
     terminal.send("\x1b]11;rgb:ffff/ffff/ffff\x1b\\x");
-    terminal.wait_for("> x");
+    terminal.wait_for("❯ x");
     assert!(!String::from_utf8_lossy(&terminal.bytes()[from..]).contains(LIGHT_RULE));
 }
 
@@ -345,7 +345,7 @@ fn a_key_that_is_entered_counts_for_the_next_request() {
     terminal.send("sk-ant-new-key-9876543210\r");
     terminal.wait_for("It applies from the next request.");
     terminal.send("again\r");
-    terminal.wait_for("● Welcome.");
+    terminal.wait_for("  Welcome.");
     let key = |n: usize| server.request(n).header("x-api-key").unwrap_or_default().to_owned();
     assert_eq!((key(0).as_str(), key(1).as_str()), ("sk-ant-old-key-0123456789", "sk-ant-new-key-9876543210"));
 }

@@ -11,6 +11,7 @@ use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 impl SessionControl {
     pub(super) fn settings(&self, front: &HostConnection) -> RequestOutcome {
         let (model, effort) = (self.view.model.clone(), self.view.effort);
+        let (model_name, session_name) = (front.handles.catalog.display_name(&model), self.view.name.clone());
         front.handles.with_settings(move |loaded| {
             let sources: Vec<Value> = loaded
                 .layers
@@ -21,6 +22,7 @@ impl SessionControl {
             json!({
                 "effective": loaded.merged, "sources": sources, "errors": errors,
                 "applied": {"model": model, "effort": effort},
+                "shown": {"modelName": model_name, "sessionName": session_name},
             })
         })
     }

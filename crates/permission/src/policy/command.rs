@@ -5,6 +5,7 @@ use super::directory_tracker::{DirectoryTracker, ReadFootprint, ReadOperand};
 use super::names::FoundNames;
 use super::repository::{self, GitCall};
 use super::{AccessRequest, DecisionReason, PathAccess, PathFacts, PermissionDecision, Policy, rule_reason};
+use crate::decision::{FileAccess, FilePlace};
 use crate::path::{ResolvedPath, is_inside, normalise};
 use crate::rule::{PermissionRule, RuleTarget};
 use crate::sensitive;
@@ -200,10 +201,7 @@ impl Policy {
         for part in judged {
             match part.grant {
                 None => {
-                    return self.ask(
-                        asked,
-                        part.obstacle.map_or(DecisionReason::NoRule, DecisionReason::RepositoryConfiguration),
-                    );
+                    return self.ask(asked, self.named_reason(part.missing_reason(), reading, asked.facts));
                 }
                 Some(DecisionReason::ReadOnlyCommand) => {}
                 Some(reason) => {
@@ -212,6 +210,21 @@ impl Policy {
             }
         }
         PermissionDecision::Allow(decisive.unwrap_or(DecisionReason::ReadOnlyCommand))
+    }
+
+    /// Where no rule is missing but the wish to change something elsewhere, that is the reason.
+    fn named_reason(&self, reason: DecisionReason, reading: &CommandReading, facts: &PathFacts) -> DecisionReason {
+        if reason != DecisionReason::NoRule {
+            return reason;
+        }
+        let written = files::written_files(&reading.suspects, &facts.cwd, self.directories.home.as_deref());
+        let is_real = |path: &&PathBuf| path.is_absolute() && !path.starts_with("/dev");
+        let found = written
+            .iter()
+            .filter(is_real)
+            .map(|path| self.opened_file(FileAccess::Writes, Some(normalise(path)), facts));
+        let outside = found.filter(|file| file.place != FilePlace::Inside).next();
+        outside.map_or(reason, DecisionReason::from)
     }
 
     /// The allow rule that is this very command.
@@ -267,21 +280,72 @@ impl Policy {
         facts: &PathFacts,
         grants: GrantScope,
     ) -> UnitVerdict {
-        let redirects = unit.redirects.iter().all(|redirect| self.may_redirect(redirect, walk, facts, grants))
-            && self.may_output(unit, walk, facts, grants);
+        let opened = self.opened_files(unit, walk, facts, grants);
         let writes = unit.redirects.iter().any(|redirect| redirect.writes) || !output_files(&unit.words).is_empty();
-        let reads = walk.step(unit).filter(|parts| self.may_read_all(parts, facts));
+        let step = walk.step(unit);
+        let unseen = step.as_ref().and_then(|parts| self.unseen_file(parts, facts));
+        let reads = step.filter(|parts| self.may_read_all(parts, facts));
         let obstacle = reads.as_ref().and_then(|parts| self.obstacle(parts, facts));
-        let inert = unit.assignments.iter().all(|assignment| wrapper::is_inert(assignment));
+        let loads = unit.assignments.iter().find(|assignment| !wrapper::is_inert(assignment)).cloned();
         let obeys_folder = repository::obeys_folder(unit, walk.has_moved(), facts);
         let reads = reads.filter(|_| obstacle.is_none() && !obeys_folder);
-        let (grant, git) = match (grants, reads) {
-            _ if !redirects || !inert => (None, Vec::new()),
+        let (base, git) = match (grants, reads) {
+            _ if loads.is_some() => (None, Vec::new()),
             (_, Some(parts)) => (Some(DecisionReason::ReadOnlyCommand), parts.repositories),
             (GrantScope::Nothing, None) => (None, Vec::new()),
             (GrantScope::RulesAndMode, None) => (self.unit_grant(unit, walk, facts), Vec::new()),
         };
-        UnitVerdict { text: unit.text(), grant, writes, obstacle, git, arguments: repository::arguments(unit) }
+        let (grant, git) = if opened.is_empty() { (base.clone(), git) } else { (None, Vec::new()) };
+        UnitVerdict {
+            text: unit.text(),
+            written: unit.written.clone(),
+            grant,
+            base,
+            opened,
+            unseen,
+            loads,
+            writes,
+            obstacle,
+            git,
+            arguments: repository::arguments(unit),
+        }
+    }
+
+    /// The first file that keeps a command that only reads from being granted as such.
+    fn unseen_file(&self, parts: &ReadFootprint, facts: &PathFacts) -> Option<OpenedFile> {
+        let path = parts.paths.iter().find(|path| !self.may_read(path, facts))?;
+        Some(self.opened_file(FileAccess::Reads, Some(normalise(&path.open)), facts))
+    }
+
+    /// The files of redirections and of output options that may not be opened without a question.
+    fn opened_files(
+        &self,
+        unit: &SimpleCommand,
+        walk: &DirectoryTracker<'_>,
+        facts: &PathFacts,
+        grants: GrantScope,
+    ) -> Vec<OpenedFile> {
+        let outputs = Self::output_redirects(unit, walk, facts);
+        let refused = unit.redirects.iter().chain(&outputs);
+        let refused = refused.filter(|redirect| !self.may_redirect(redirect, walk, facts, grants));
+        let file = |redirect: &FileRedirect| {
+            let access = if redirect.writes { FileAccess::Writes } else { FileAccess::Reads };
+            self.opened_file(access, walk.path(&redirect.word).map(|path| normalise(&path)), facts)
+        };
+        refused.map(file).collect()
+    }
+
+    fn opened_file(&self, access: FileAccess, path: Option<PathBuf>, facts: &PathFacts) -> OpenedFile {
+        let Some(path) = path else { return OpenedFile { access, path: None, place: FilePlace::Inside } };
+        let spelled = facts.resolve_path(&path);
+        let place = if spelled.any(sensitive::is_secret) {
+            FilePlace::Secret
+        } else if self.may_change(spelled) {
+            FilePlace::Inside
+        } else {
+            FilePlace::Outside
+        };
+        OpenedFile { access, path: Some(path), place }
     }
 
     /// A redirection is a read or a write of that file, whatever the command in front of it may do.
@@ -312,26 +376,18 @@ impl Policy {
     }
 
     /// A file that an option makes the program write is judged like a redirection to it.
-    fn may_output(
-        &self,
-        unit: &SimpleCommand,
-        walk: &DirectoryTracker<'_>,
-        facts: &PathFacts,
-        grants: GrantScope,
-    ) -> bool {
+    fn output_redirects(unit: &SimpleCommand, walk: &DirectoryTracker<'_>, facts: &PathFacts) -> Vec<FileRedirect> {
         // A file whose name looks like an option is one where a pattern puts it among the arguments.
         // In which order the shell puts such names is not known, so a file called `--` protects from nothing.
         let mut words = DirectoryTracker::at(walk, &facts.names).expand(&unit.words);
         words.retain(|word| !word.matched || word.text != "--");
-        let Some(program) = wrapper::strip_wrappers(&words).first() else { return true };
+        let Some(program) = wrapper::strip_wrappers(&words).first() else { return Vec::new() };
         let program = wrapper::base_name(&program.text);
         // A rule that allows a program whose purpose is to write allows the writing; protected files are checked elsewhere.
         if outputs::exists_to_write(program) {
-            return true;
+            return Vec::new();
         }
-        output_files(&words)
-            .into_iter()
-            .all(|word| self.may_redirect(&FileRedirect { word, writes: true }, walk, facts, grants))
+        output_files(&words).into_iter().map(|word| FileRedirect { word, writes: true }).collect()
     }
 
     fn unit_grant(
@@ -419,10 +475,34 @@ const SYSTEM_FACTS: &[&str] = &[
     "/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/loadavg", "/proc/uptime", "/proc/filesystems", "/proc/modules",
 ];
 
+/// A file that a part of a command opens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OpenedFile {
+    pub(super) access: FileAccess,
+    /// Normalised; `None` when it is known only when the command runs.
+    pub(super) path: Option<PathBuf>,
+    pub(super) place: FilePlace,
+}
+
+impl From<OpenedFile> for DecisionReason {
+    fn from(file: OpenedFile) -> Self {
+        Self::OpensFile { access: file.access, path: file.path, place: file.place }
+    }
+}
+
 /// One part of a command and what grants it.
 pub(super) struct UnitVerdict {
     pub(super) text: String,
+    pub(super) written: String,
     pub(super) grant: Option<DecisionReason>,
+    /// What would grant it if it opened no files by redirections and options.
+    pub(super) base: Option<DecisionReason>,
+    /// The files, opened that way, that need a permission of their own.
+    pub(super) opened: Vec<OpenedFile>,
+    /// The first file that it may not read without a question, were it to be granted because it only reads.
+    pub(super) unseen: Option<OpenedFile>,
+    /// An assignment in front of it that may change what runs.
+    pub(super) loads: Option<String>,
     /// A redirection or an option makes it write a file.
     pub(super) writes: bool,
     /// What keeps a git call that only reads from being granted as such.
@@ -431,6 +511,24 @@ pub(super) struct UnitVerdict {
     pub(super) git: Vec<GitCall>,
     /// What follows the name of the program.
     pub(super) arguments: Vec<String>,
+}
+
+impl UnitVerdict {
+    /// Why a part that nothing grants is asked about.
+    pub(super) fn missing_reason(self) -> DecisionReason {
+        if let Some(assignment) = self.loads {
+            let name = assignment.split_once('=').map_or(&*assignment, |(name, _)| name.trim_end_matches('+'));
+            return DecisionReason::SetsVariable(name.to_owned());
+        }
+        if let Some(key) = self.obstacle {
+            return DecisionReason::RepositoryConfiguration(key);
+        }
+        // A file of the project is the reason only where nothing else is.
+        let needs_rule = self.base.is_none();
+        let opened = self.opened.into_iter().find(|file| !needs_rule || file.place != FilePlace::Inside);
+        let file = opened.or(self.unseen);
+        file.map_or(DecisionReason::NoRule, DecisionReason::from)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

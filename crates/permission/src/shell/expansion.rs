@@ -145,8 +145,17 @@ fn add(reader: &mut GrammarReader, piece: &WordPieceWithSource, out: &mut ShellW
             }
         }
         WordPiece::CommandSubstitution(text) => {
-            let command = reader.read_nested(text);
-            substitute(out, command, quoting);
+            let constant = Some(quoting).filter(|quoting| *quoting == WordQuoting::Double);
+            match constant.and_then(|_| reader.read_constant(text)) {
+                Some(printed) => {
+                    push_literal(out, &printed);
+                    out.text.push_str(&printed);
+                }
+                None => {
+                    let command = reader.read_nested(text);
+                    substitute(out, command, quoting);
+                }
+            }
         }
         WordPiece::BackquotedCommandSubstitution(text) => {
             let text = text.replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\");

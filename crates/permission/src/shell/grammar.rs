@@ -6,9 +6,11 @@ mod redirects;
 
 use super::expansion;
 use super::late_binding::{self, LateFindings};
-use super::script::{FileRedirect, OpaqueReason, ReadingStyle, ShellWord, SimpleCommand, SubstitutedText, UnitJoin};
+use super::script::{
+    FileRedirect, OpaqueReason, ReadingStyle, ShellWord, SimpleCommand, SubstitutedText, UnitJoin, join_raw,
+};
 use super::suspects::PossibleCommand;
-use super::{relaxed, variables};
+use super::{constant, relaxed, variables, written};
 use brush_parser::{ParserOptions, Token, ast};
 use redirects::{copies_stream, is_input};
 
@@ -26,6 +28,12 @@ pub(crate) struct ParsedCommand {
     pub(crate) units: Vec<SimpleCommand>,
     /// Every command found, in or out of the strict syntax.
     pub(crate) suspects: Vec<PossibleCommand>,
+    /// The parts of the command as they are written, in order; what substitutions run belongs to the part around them.
+    pub(crate) written: Vec<String>,
+    /// Programs that print a text which the command holds: they are no units of their own.
+    pub(crate) constant_programs: Vec<String>,
+    /// A function is defined: names may mean something else.
+    pub(crate) defines_function: bool,
     /// Bodies of here-documents with a quoted delimiter: data, not shell text.
     pub(crate) data: Vec<String>,
     /// The first thing that is not plain.
@@ -174,6 +182,14 @@ impl GrammarReader {
         }
     }
 
+    /// The text that a substitution prints, when the command itself holds it. Its program is a suspect like any other.
+    pub(super) fn read_constant(&mut self, text: &str) -> Option<String> {
+        let printed = constant::printed_document(text, &self.options).filter(|_| self.depth == 0)?;
+        self.read_code(text);
+        self.out.constant_programs.push("cat".to_owned());
+        Some(printed)
+    }
+
     fn record_findings(&mut self, findings: LateFindings) {
         self.out.is_late_bound |= findings.is_late_bound;
         self.out.sourced.extend(findings.sourced);
@@ -230,10 +246,12 @@ impl GrammarReader {
             }
             ast::Command::Function(function) => {
                 self.refuse("it defines a function");
+                self.out.defines_function = true;
                 self.compound(&function.body.0);
                 self.loose_redirects(function.body.1.as_ref());
             }
             ast::Command::ExtendedTest(test, redirects) => {
+                self.note(|| written::test(&test.expr));
                 self.plain_test(&test.expr, at);
                 self.test(&test.expr);
                 self.loose_redirects(redirects.as_ref());
@@ -327,6 +345,13 @@ impl GrammarReader {
         self.out.units.extend(body);
     }
 
+    /// Remembers a part as it is written, unless it is inside a substitution.
+    fn note(&mut self, written: impl FnOnce() -> String) {
+        if self.depth == 0 && !self.in_code {
+            self.out.written.push(written());
+        }
+    }
+
     /// Adds a unit to the reading: in the strict one, commands inside substitutions are suspects only.
     fn push_unit(&mut self, unit: SimpleCommand) {
         if self.depth == 0 || (self.style == ReadingStyle::Relaxed && !self.in_code) {
@@ -382,7 +407,8 @@ impl GrammarReader {
             ) => vec![plain("test"), self.argument(left), plain(&operator.to_string()), self.argument(right)],
             _ => return self.refuse("it has a [[ ]] test"),
         };
-        let mut unit = SimpleCommand { words, scope: at.scope, feeds: at.feeds, ..plain_unit(at.join) };
+        let written = join_raw(&words);
+        let mut unit = SimpleCommand { words, scope: at.scope, feeds: at.feeds, written, ..plain_unit(at.join) };
         if self.style == ReadingStyle::Relaxed {
             variables::make_unknown(&mut unit, &self.filled);
         }
@@ -423,7 +449,9 @@ impl GrammarReader {
     }
 
     fn simple(&mut self, simple: &ast::SimpleCommand, at: CommandPosition) {
-        let mut unit = SimpleCommand { scope: at.scope, feeds: at.feeds, ..plain_unit(at.join) };
+        let written = written::simple(simple);
+        self.note(|| written.clone());
+        let mut unit = SimpleCommand { scope: at.scope, feeds: at.feeds, written, ..plain_unit(at.join) };
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             self.item(item, &mut unit, ItemPosition::Before);
         }
@@ -661,6 +689,7 @@ fn plain_unit(join: UnitJoin) -> SimpleCommand {
         feeds: false,
         has_own_input: false,
         merges_errors: false,
+        written: String::new(),
     }
 }
 

@@ -21,6 +21,10 @@ pub(crate) struct CommandReading {
     /// whether it only reads; no rule and no mode allows anything by them. `None` when they are not understood either.
     pub(crate) relaxed: Option<Vec<SimpleCommand>>,
     pub(crate) suspects: Vec<PossibleCommand>,
+    /// The parts as they are written, whether or not the command is understood; empty when it cannot be parsed.
+    pub(crate) written: Vec<String>,
+    /// A function is defined: names may mean something else.
+    pub(crate) defines_function: bool,
     spellings: Vec<String>,
     /// Which program starts is decided only when it runs, or the text could not be read to its end.
     pub(crate) hides_program: bool,
@@ -32,7 +36,8 @@ pub(crate) struct CommandReading {
 
 impl CommandReading {
     pub(crate) fn of(command: &str) -> Self {
-        let UnionReading { strict, relaxed, suspects, hides_program, sourced } = read(command);
+        let UnionReading { strict, relaxed, suspects, written, defines_function, hides_program, sourced } =
+            read(command);
         let mut spellings = Vec::new();
         let mut overflow = suspects::is_cut(&suspects);
         for suspect in &suspects {
@@ -40,7 +45,18 @@ impl CommandReading {
         }
         spellings.sort_unstable();
         spellings.dedup();
-        Self { whole: squeeze(command), strict, relaxed, suspects, spellings, hides_program, sourced, overflow }
+        Self {
+            whole: squeeze(command),
+            strict,
+            relaxed,
+            suspects,
+            written,
+            defines_function,
+            spellings,
+            hides_program,
+            sourced,
+            overflow,
+        }
     }
 
     /// The parts of the command, when one of the readings understands it.
@@ -63,6 +79,8 @@ struct UnionReading {
     strict: Result<Vec<SimpleCommand>, OpaqueReason>,
     relaxed: Option<Vec<SimpleCommand>>,
     suspects: Vec<PossibleCommand>,
+    written: Vec<String>,
+    defines_function: bool,
     hides_program: bool,
     sourced: Vec<String>,
 }
@@ -71,7 +89,15 @@ fn read(command: &str) -> UnionReading {
     if command.len() > MAX_PARSED {
         let suspects = suspects::find(command);
         let strict = Err("it is too long");
-        return UnionReading { strict, relaxed: None, suspects, hides_program: true, sourced: Vec::new() };
+        return UnionReading {
+            strict,
+            relaxed: None,
+            suspects,
+            written: Vec::new(),
+            defines_function: true,
+            hides_program: true,
+            sourced: Vec::new(),
+        };
     }
     let parsed = grammar::parse(command, ReadingStyle::Strict);
     let opinion = second_opinion::read(command);
@@ -89,27 +115,40 @@ fn read(command: &str) -> UnionReading {
         Err(_) => true,
     };
     let sourced = parsed.as_ref().map(|parsed| parsed.sourced.clone()).unwrap_or_default();
+    let written = parsed.as_ref().map(|parsed| parsed.written.clone()).unwrap_or_default();
+    let defines_function = parsed.as_ref().map_or(true, |parsed| parsed.defines_function);
     let strict = parsed.and_then(|parsed| {
         found.extend(parsed.suspects.iter().filter(|suspect| !found.contains(suspect)).cloned().collect::<Vec<_>>());
-        agreed_units(command, parsed, opinion.as_ref(), ReadingStyle::Strict)
+        agreed_units(command, parsed, opinion.as_ref(), Some(ReadingStyle::Strict))
     });
     let relaxed = match &strict {
         Ok(_) => None,
         Err(_) => grammar::parse(command, ReadingStyle::Relaxed)
-            .and_then(|parsed| agreed_units(command, parsed, opinion.as_ref(), ReadingStyle::Relaxed))
+            .and_then(|parsed| agreed_units(command, parsed, opinion.as_ref(), Some(ReadingStyle::Relaxed)))
             .ok(),
     };
     let braced: Vec<PossibleCommand> = found.iter().filter_map(PossibleCommand::braced).collect();
     found.extend(braced);
-    UnionReading { strict, relaxed, suspects: found, hides_program, sourced }
+    UnionReading { strict, relaxed, suspects: found, written, defines_function, hides_program, sourced }
 }
 
-/// The units of a command, when it is understood to its end and the second opinion finds no other program in it.
+/// The parts of one command with expansions in it, those inside its substitutions first, itself last. Only for the question
+/// which expansions it has: most programs do more with an unknown word than print it.
+pub(crate) fn with_expansions(command: &str) -> Option<Vec<SimpleCommand>> {
+    let parsed = grammar::parse(command, ReadingStyle::Relaxed).ok()?;
+    let is_one = parsed.written.len() == 1 && !parsed.is_late_bound && !parsed.defines_function;
+    let opinion = second_opinion::read(command);
+    let units = agreed_units(command, parsed, opinion.as_ref(), None).ok()?;
+    (is_one && units.len() < 8).then_some(units)
+}
+
+/// The units of a command, when it is understood to its end and the second opinion finds no other program in it. `style`:
+/// how strictly the words of each are looked at, if at all.
 fn agreed_units(
     command: &str,
     parsed: grammar::ParsedCommand,
     opinion: Option<&second_opinion::SecondOpinion>,
-    style: ReadingStyle,
+    style: Option<ReadingStyle>,
 ) -> Result<Vec<SimpleCommand>, OpaqueReason> {
     if command.chars().count() > MAX_CHARS {
         return Err("it is too long");
@@ -123,13 +162,16 @@ fn agreed_units(
     if parsed.units.is_empty() {
         return Err("it is empty");
     }
-    if style == ReadingStyle::Relaxed && parsed.incomplete {
+    if style != Some(ReadingStyle::Strict) && parsed.incomplete {
         return Err("it cannot be parsed");
     }
-    check(&parsed.units, style)?;
+    if let Some(style) = style {
+        check(&parsed.units, style)?;
+    }
     let opinion = opinion.ok_or("it cannot be parsed twice")?;
     let known = |name: &String| {
         name == "time"
+            || parsed.constant_programs.contains(name)
             || parsed
                 .units
                 .iter()

@@ -23,6 +23,8 @@ pub(crate) struct SimpleCommand {
     pub(crate) has_own_input: bool,
     /// One of its streams is a copy of another, as with `2>&1`.
     pub(crate) merges_errors: bool,
+    /// The whole part as it is written: with redirections, a here-document folded, a loop's variable in its place.
+    pub(crate) written: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +106,11 @@ const REFUSED_BUILTINS: &[&str] = &[
 ];
 
 const CODE_BUILTINS: &[&str] = &["eval", "source", "."];
+
+/// Whether the program runs text as part of the shell, or changes how what follows it is to be read.
+pub(crate) fn changes_shell(program: &str) -> bool {
+    CODE_BUILTINS.contains(&program) || REFUSED_BUILTINS.contains(&program)
+}
 
 /// How much of the shell's language a reading understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

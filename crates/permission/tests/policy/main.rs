@@ -4,6 +4,8 @@
 
 mod everyday;
 mod held;
+mod offered;
+mod parts;
 mod properties;
 mod security_cases;
 mod smoke;

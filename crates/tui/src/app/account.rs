@@ -2,6 +2,7 @@
 
 use super::App;
 use super::onboarding::Onboarding;
+use super::panel::StoredSignIn;
 use terminal::theme::ThemeToken;
 use wire::control::HostRequest;
 
@@ -10,9 +11,14 @@ const STORED_KEY_SOURCE: &str = "/login managed key";
 
 impl App {
     /// Applies a key stored during a conversation: the next request uses it, unless other credentials take precedence.
-    pub(super) fn receive_sign_in(&mut self, outcome: Result<String, String>) {
+    pub(super) fn receive_sign_in(&mut self, outcome: Result<StoredSignIn, String>) {
         let place = match outcome {
-            Ok(place) => place,
+            // This session goes on with its endpoint, which must not be sent the key of another one.
+            Ok(StoredSignIn { place, has_endpoint: true }) => {
+                let text = format!("The key is stored in {place}. Start gimlet again to use the endpoint.");
+                return self.note(&text, ThemeToken::Success);
+            }
+            Ok(stored) => stored.place,
             Err(why) => return self.note(&why, ThemeToken::Error),
         };
         self.send_control_request(HostRequest::RenewCredentials);

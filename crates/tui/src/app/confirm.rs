@@ -3,17 +3,19 @@
 //! never agrees, and keys typed before the question could be read do not answer it.
 
 use super::AppEffect;
-use super::dialog::KEY_GUARD_TIME;
+use super::dialog::{DialogArea, DialogLayout, KEY_GUARD_TIME};
 use super::layers::effects::LayerEffect;
 use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
-use engine::preflight::{PreflightQuestion, ServerAnswer, ServerQuestion, TrustQuestion, TrustSubject};
+use engine::preflight::{
+    PreflightQuestion, ServerAnswer, ServerQuestion, TrustQuestion, TrustSection, TrustServer, TrustSubject,
+};
 use std::time::Duration;
 use terminal::keys::bindings::KeyContext;
 use terminal::keys::{KeyCode, KeyPress};
 use terminal::style::{StyledLine, TextStyle};
 use terminal::surface::Caret;
 use terminal::text;
-use terminal::theme::{Theme, ThemeToken};
+use terminal::theme::ThemeToken;
 
 /// Rows of the question's text inside the dialog; a longer text is also printed in full above it.
 const BODY_ROWS: usize = 10;
@@ -49,7 +51,10 @@ enum ConfirmSubject {
 #[derive(Debug)]
 pub struct ConfirmDialog {
     subject: ConfirmSubject,
+    /// Among the servers, and then the answers.
     chosen: usize,
+    /// The first visible row of the text.
+    top: usize,
     shown_at: Duration,
 }
 
@@ -72,7 +77,24 @@ impl ConfirmDialog {
             ConfirmSubject::Entry(PreflightQuestion::Server(_)) => 2,
             ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => 0,
         };
-        Self { subject: asked, chosen, shown_at: now }
+        let dialog = Self { subject: asked, chosen, top: 0, shown_at: now };
+        Self { chosen: chosen + dialog.servers().len(), ..dialog }
+    }
+
+    /// The servers that this question takes a yes or no for.
+    fn servers(&self) -> &[TrustServer] {
+        match &self.subject {
+            ConfirmSubject::Entry(PreflightQuestion::Trust(asked)) => &asked.servers,
+            _ => &[],
+        }
+    }
+
+    fn say_of_server(&mut self, say: impl Fn(bool) -> bool) {
+        if let ConfirmSubject::Entry(PreflightQuestion::Trust(asked)) = &mut self.subject
+            && let Some(server) = asked.servers.get_mut(self.chosen)
+        {
+            server.is_allowed = say(server.is_allowed);
+        }
     }
 
     fn choices(&self) -> Vec<&'static str> {
@@ -80,8 +102,15 @@ impl ConfirmDialog {
             ConfirmSubject::Entry(PreflightQuestion::Trust(asked)) if asked.about == TrustSubject::Entries => {
                 vec!["Yes, use them", "No, go on without them", "No, leave"]
             }
-            ConfirmSubject::Entry(PreflightQuestion::Trust(_)) => {
-                vec!["Yes, I trust this folder", "No, go on and run nothing of it", "No, leave"]
+            ConfirmSubject::Entry(PreflightQuestion::Trust(asked)) => {
+                let allowed = asked.servers.iter().filter(|server| server.is_allowed).count();
+                let yes = match (asked.servers.len(), allowed) {
+                    (0, _) => "Yes, I trust this folder",
+                    (_, 0) => "Yes, I trust this folder, without its servers",
+                    (all, allowed) if all == allowed => "Yes, I trust this folder, with its servers",
+                    _ => "Yes, I trust this folder, with the servers marked yes",
+                };
+                vec![yes, "No, go on and run nothing of it", "No, leave"]
             }
             ConfirmSubject::Host(..) => vec!["Yes, that is meant", "No"],
             ConfirmSubject::Entry(PreflightQuestion::Bypass) => vec!["Yes, I accept that", "No, leave"],
@@ -146,33 +175,46 @@ impl ConfirmDialog {
     }
 
     /// The caret is at the chosen answer, so that a small screen shows that row.
-    fn drawn_rows(&self, background: usize, theme: &Theme, columns: usize) -> (Vec<StyledLine>, Option<Caret>) {
-        let accent = theme.fg(ThemeToken::Permission);
-        let faint = theme.fg(ThemeToken::Inactive);
-        let mut rows = vec![StyledLine::styled("─".repeat(columns), accent)];
-        rows.extend(StyledLine::styled(text::clean(&self.title()), accent.bold()).wrapped(columns, 0));
+    fn drawn_rows(&self, background: usize, place: &DialogArea<'_>) -> (Vec<StyledLine>, Option<Caret>) {
+        let inner = &place.inner();
+        let accent = place.theme.fg(ThemeToken::Permission);
+        let head = StyledLine::styled(text::clean(&self.title()), accent.bold()).wrapped(inner.columns, 2);
+        let (choices, chosen) = self.choice_rows(inner);
+        let hint = match self.servers() {
+            [] => "enter to choose · esc for no",
+            _ => "enter to choose · space says yes or no to a server · esc for no",
+        };
+        let middle = self.middle(background, inner.columns);
+        let layout = DialogLayout { head, middle, choices, chosen, hint: hint.into(), ..DialogLayout::default() };
+        let (rows, caret) = layout.rows(place, self.top, Some((chosen, 0)));
+        (rows, caret.map(|(row, _)| Caret { row, column: 0 }))
+    }
+
+    fn middle(&self, background: usize, columns: usize) -> Vec<StyledLine> {
         let body = self.body(background);
-        for line in body.iter().take(BODY_ROWS) {
-            rows.extend(StyledLine::plain(format!("  {line}")).wrapped(columns, 4));
+        body.iter().flat_map(|line| StyledLine::plain(line.clone()).wrapped(columns, 4)).collect()
+    }
+
+    /// The servers and the answers, and the first row of the one that is chosen.
+    fn choice_rows(&self, inner: &DialogArea<'_>) -> (Vec<StyledLine>, usize) {
+        let accent = inner.theme.fg(ThemeToken::Permission);
+        let (mut rows, mut chosen) = (Vec::new(), 0);
+        let servers = self.servers();
+        for (index, server) in servers.iter().enumerate() {
+            let here = index == self.chosen;
+            chosen = if here { rows.len() } else { chosen };
+            let (pointer, style) = if here { ("❯", accent) } else { (" ", TextStyle::PLAIN) };
+            let say = if server.is_allowed { "[yes]" } else { "[no] " };
+            let line = format!("{pointer} {say} {}", text::clean(&server.text).replace('\n', " "));
+            rows.extend(StyledLine::styled(line, style).wrapped(inner.columns, 8));
         }
-        if body.len() > BODY_ROWS {
-            rows.push(StyledLine::styled(
-                format!("  … +{} lines; all of it stands above", body.len() - BODY_ROWS),
-                faint,
-            ));
-        }
-        let mut caret = None;
+        rows.extend((!servers.is_empty() && inner.rows >= 16).then(StyledLine::new));
         for (index, choice) in self.choices().iter().enumerate() {
-            let chosen = index == self.chosen;
-            if chosen {
-                caret = Some(Caret { row: rows.len(), column: 0 });
-            }
-            let mark = if chosen { "❯" } else { " " };
-            let style = if chosen { accent } else { TextStyle::PLAIN };
-            rows.extend(StyledLine::styled(format!("{mark} {}. {choice}", index + 1), style).wrapped(columns, 5));
+            let here = index + servers.len() == self.chosen;
+            chosen = if here { rows.len() } else { chosen };
+            rows.extend(inner.option(index, choice, here));
         }
-        rows.push(StyledLine::styled("enter to choose · esc for no", faint));
-        (rows, caret)
+        (rows, chosen)
     }
 }
 
@@ -180,17 +222,27 @@ fn trust_body(asked: &TrustQuestion) -> Vec<String> {
     if asked.about == TrustSubject::Entries {
         return entries_body(asked);
     }
-    let mut lines = vec!["If you say yes, this happens without further questions:".to_owned()];
-    for (title, items) in &asked.groups {
-        // Trust alone starts none of them.
-        let asked_later = title.starts_with("MCP servers");
-        let aside =
-            if asked_later { " (each is asked about before it starts, unless settings approve it)" } else { "" };
-        lines.push(format!("{title}{aside}:"));
-        lines.extend(items.iter().map(|item| {
-            let is_new = asked.changes.iter().any(|change| item.starts_with(change.as_str()));
-            format!("  {}{}", text::clean(item).replace('\n', " "), if is_new { "  ← new" } else { "" })
-        }));
+    let mut lines = Vec::new();
+    let sections = [
+        (TrustSection::Runs, "Would run without further questions:"),
+        (TrustSection::Allows, "Would be allowed:"),
+        (TrustSection::Text, "Only text and settings:"),
+    ];
+    for (section, title) in sections {
+        let mut groups = asked.groups.iter().filter(|group| group.section() == section).peekable();
+        if groups.peek().is_some() {
+            lines.push(title.to_owned());
+        }
+        for group in groups {
+            lines.push(format!("  {}", group.kind.title()));
+            lines.extend(group.lines.iter().map(|item| {
+                let is_new = asked.changes.iter().any(|change| item.starts_with(change.as_str()));
+                format!("    {}{}", text::clean(item).replace('\n', " "), if is_new { "  ← new" } else { "" })
+            }));
+        }
+    }
+    if !asked.servers.is_empty() {
+        lines.push("MCP servers, each with a yes or no of its own:".into());
     }
     lines
 }
@@ -200,9 +252,9 @@ fn entries_body(asked: &TrustQuestion) -> Vec<String> {
     let one_line = |text: &String| text::clean(text).replace('\n', " ");
     let mut lines = vec!["They were added after you trusted the folder, and not by gimlet:".to_owned()];
     lines.extend(asked.replaced.iter().map(|before| format!("- {}", one_line(before))));
-    for (title, items) in &asked.groups {
-        lines.push(format!("{title}:"));
-        lines.extend(items.iter().map(|item| format!("+ {}", one_line(item))));
+    for group in &asked.groups {
+        lines.push(format!("{}:", group.kind.title()));
+        lines.extend(group.lines.iter().map(|item| format!("+ {}", one_line(item))));
     }
     lines
 }
@@ -213,17 +265,29 @@ impl ConfirmDialog {
         let body = self.body(background);
         (body.len() > BODY_ROWS).then(|| {
             let title = StyledLine::styled(text::clean(&self.title()), TextStyle::PLAIN.bold());
-            std::iter::once(title).chain(body.into_iter().map(StyledLine::plain)).collect()
+            let servers = self.servers().iter().map(|server| format!("  {}", text::clean(&server.text)));
+            std::iter::once(title).chain(body.into_iter().chain(servers).map(StyledLine::plain)).collect()
         })
     }
 
     fn choice_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Vec<LayerEffect> {
-        let count = self.choices().len();
+        let servers = self.servers().len();
+        let answers = self.choices().len();
+        let count = servers + answers;
+        let at_server = self.chosen < servers;
         match (key.code, key.text().and_then(|c| c.to_digit(10))) {
-            (_, Some(digit)) if (1..=count).contains(&(digit as usize)) => {
+            (_, Some(digit)) if (1..=answers).contains(&(digit as usize)) => {
                 return self.answer(digit as usize - 1, view);
             }
-            (KeyCode::Enter, _) => return self.answer(self.chosen, view),
+            (KeyCode::Enter | KeyCode::Char(' '), _) if at_server => self.say_of_server(|say| !say),
+            (KeyCode::Char('y'), _) if at_server => self.say_of_server(|_| true),
+            (KeyCode::Char('n'), _) if at_server => self.say_of_server(|_| false),
+            (KeyCode::Enter, _) => return self.answer(self.chosen - servers, view),
+            (KeyCode::PageUp, _) => self.top = self.top.saturating_sub((view.size.rows / 3).max(1)),
+            (KeyCode::PageDown, _) => {
+                let rows = self.middle(view.session.background.len(), DialogArea::of(view).inner().columns).len();
+                self.top = (self.top + (view.size.rows / 3).max(1)).min(rows.saturating_sub(1));
+            }
             (KeyCode::Up, _) => self.chosen = self.chosen.checked_sub(1).unwrap_or(count - 1),
             (KeyCode::Down | KeyCode::Tab, _) => self.chosen = (self.chosen + 1) % count,
             (KeyCode::Escape, _) => return self.cancel(),
@@ -316,7 +380,7 @@ impl Layer for ConfirmDialog {
 
     fn rows(&self, view: &LayerView<'_>) -> LayerRows {
         let background = view.session.background.len();
-        let (rows, caret) = self.drawn_rows(background, &view.preferences.theme, view.size.columns);
+        let (rows, caret) = self.drawn_rows(background, &DialogArea::of(view));
         LayerRows::InPlaceOfPrompt(rows, caret)
     }
 }

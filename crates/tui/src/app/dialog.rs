@@ -18,6 +18,8 @@ use terminal::text;
 use terminal::theme::Theme;
 use wire::control::{CanUseTool, CommandPart, HostReply, MatchedRule, PermissionVerdict};
 
+#[cfg(test)]
+pub(in crate::app) use layout::inside_margin;
 pub use layout::{DialogLayout, PREVIEW_ROWS};
 
 /// Keys within this time after the dialog appeared, or after the last typed key, go to the prompt.

@@ -53,13 +53,7 @@ impl Layer for Dialog {
     }
 
     fn rows(&self, view: &LayerView<'_>) -> LayerRows {
-        let (rows, caret) = self.rows_in(&DialogArea {
-            session: view.session,
-            theme: &view.preferences.theme,
-            columns: view.size.columns,
-            rows: view.size.rows,
-            waiting: view.waiting,
-        });
+        let (rows, caret) = self.rows_in(&DialogArea::of(view));
         LayerRows::InPlaceOfPrompt(rows, caret.map(|(row, column)| Caret { row, column }))
     }
 
@@ -86,6 +80,19 @@ impl Layer for Dialog {
     }
 }
 
+impl<'a> DialogArea<'a> {
+    /// The whole screen.
+    pub(in crate::app) fn of(view: &LayerView<'a>) -> Self {
+        Self {
+            session: view.session,
+            theme: &view.preferences.theme,
+            columns: view.size.columns,
+            rows: view.size.rows,
+            waiting: view.waiting,
+        }
+    }
+}
+
 impl Dialog {
     /// Whether the dialog is neither a list of questions nor a form.
     fn has_choices(&self) -> bool {
@@ -108,7 +115,7 @@ impl Dialog {
         }
         if let Some(digit) = key.text().and_then(|c| c.to_digit(10)) {
             let choice = (digit as usize).checked_sub(1).and_then(|at| self.choices.get(at)).copied();
-            return choice.map(|choice| self.decide(choice)).unwrap_or_default();
+            return choice.map(|choice| self.choose(choice)).unwrap_or_default();
         }
         if self.scroll_key(key, view) || self.offer_key(key) {
             return Vec::new();
@@ -123,9 +130,11 @@ impl Dialog {
         }
         let BindingMatch::KeyAction(action) = bindings.find(self.contexts(), &[key]) else { return Vec::new() };
         match action {
-            KeyAction::ConfirmYes if key.code == KeyCode::Enter => return self.decide(self.choice()),
+            KeyAction::ConfirmYes if key.code == KeyCode::Enter => return self.choose(self.choice()),
             KeyAction::ConfirmYes => return self.decide(self.choices[0]),
-            KeyAction::ConfirmNo => return self.decide(DialogChoice::No),
+            // Esc says no without a word.
+            KeyAction::ConfirmNo if key.code == KeyCode::Escape => return self.decide(DialogChoice::No),
+            KeyAction::ConfirmNo => return self.choose(DialogChoice::No),
             KeyAction::ConfirmPrevious => self.previous(),
             KeyAction::ConfirmNext => self.next(),
             KeyAction::ConfirmNextField => self.field = Some(DialogField::Comment(Editor::new())),
@@ -141,9 +150,14 @@ impl Dialog {
         Vec::new()
     }
 
+    /// How many rows the whole preview has.
+    fn preview_rows(&self, view: &LayerView<'_>) -> usize {
+        self.middle(&DialogArea::of(view).inner()).len()
+    }
+
     /// Scrolls long previews and plans.
     fn scroll_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> bool {
-        let lines = self.preview(view.session, &view.preferences.theme, view.size.columns).len();
+        let lines = self.preview_rows(view);
         let page = (view.size.rows / 3).max(1);
         self.top = match key.code {
             KeyCode::PageUp => self.top.saturating_sub(page),
@@ -198,6 +212,16 @@ impl Dialog {
             .editable()
             .map(|(_, text)| LayerEffect::EditProposal { question: self.id.clone(), text: text.to_owned() });
         proposal.into_iter().collect()
+    }
+
+    /// Takes an answer. A no is completed by what to do instead, or by Enter alone.
+    fn choose(&mut self, choice: DialogChoice) -> Vec<LayerEffect> {
+        if choice != DialogChoice::No {
+            return self.decide(choice);
+        }
+        self.chosen = self.choices.iter().position(|known| *known == choice).unwrap_or(self.chosen);
+        self.field = Some(DialogField::Comment(Editor::new()));
+        Vec::new()
     }
 
     fn decide(&mut self, choice: DialogChoice) -> Vec<LayerEffect> {

@@ -1,5 +1,4 @@
 use super::*;
-use terminal::style::StyledLine;
 
 fn request(value: &Value) -> ToolPermissionRequest {
     serde_json::from_str::<CanUseTool>(&value.to_string()).unwrap().into()
@@ -21,7 +20,7 @@ fn texts(dialog: &Dialog) -> Vec<String> {
 fn sized(dialog: &Dialog, columns: usize, rows: usize) -> Vec<String> {
     let (session, theme) = (SessionDisplay::default(), Theme::default());
     let place = DialogArea { session: &session, theme: &theme, columns, rows, waiting: 0 };
-    dialog.rows_in(&place).0.iter().map(StyledLine::text).collect()
+    layout::inside_margin(&dialog.rows_in(&place).0, &place)
 }
 
 #[test]
@@ -35,7 +34,7 @@ fn the_rule_that_would_be_saved_is_shown_in_full() {
     let rows = texts(&dialog);
     assert!(rows.contains(&"  cargo test".to_owned()), "{rows:?}");
     let all = rows.join(" ");
-    assert!(all.contains("2. Yes, and do not ask again for Bash(cargo test:*)"), "{rows:?}");
+    assert!(all.contains("2. Yes, and do not ask again for  cargo test:*  in this"), "{rows:?}");
     assert!(answer(&dialog, DialogChoice::YesAlways).contains("localSettings"));
 }
 
@@ -61,7 +60,7 @@ fn no_ends_the_turn_unless_something_was_said_or_an_agent_asked() {
     assert!(answered.contains("use make") && !answered.contains("interrupt"));
     let agent = dialog(&json!({"tool_name": "Bash", "agent_id": "a1"}));
     assert!(answer(&agent, DialogChoice::No).contains("\"interrupt\":false"));
-    assert!(texts(&agent)[1].contains("asked by agent a1"));
+    assert!(texts(&agent)[2].contains("asked by agent a1"));
 }
 
 #[test]
@@ -82,21 +81,31 @@ fn an_edit_is_shown_as_its_diff() {
         "input": {"file_path": "a.rs", "old_string": "let a = 1;\n", "new_string": "let b = 1;\n"}}));
     let rows = texts(&dialog);
     assert_eq!(rows[1], "Do you want to edit a.rs?");
-    assert!(rows[2].ends_with("- let a = 1;") && rows[3].ends_with("+ let b = 1;"));
+    assert!(rows[3].ends_with("- let a = 1;") && rows[4].ends_with("+ let b = 1;"));
 }
 
 #[test]
 fn preview_reason_and_answers_are_set_apart_where_there_is_room() {
-    let asked =
-        dialog(&json!({"tool_name": "Bash", "input": {"command": "make"}, "decision_reason": "no rule allows it"}));
+    let asked = dialog(&json!({"tool_name": "Bash", "input": {"command": "make"}, "decision_reason": "uses make"}));
     let rows = sized(&asked, 60, 24);
     assert_eq!(
-        rows[1..7],
-        ["Do you want to run this command?", "  make", "", "no rule allows it", "", "❯ 1. Yes"],
+        rows[1..],
+        [
+            "Do you want to run this command?",
+            "",
+            "  make",
+            "",
+            "Uses make",
+            "",
+            "❯ 1. Yes",
+            "  2. No, and say what to do instead",
+            "",
+            "esc to cancel · tab adds a note · ctrl+e why it asks"
+        ],
         "{rows:?}"
     );
     let low = sized(&asked, 60, 12);
-    assert!(!low.contains(&String::new()) && low.contains(&"no rule allows it".to_owned()), "{low:?}");
+    assert!(!low.contains(&String::new()) && low.contains(&"Uses make".to_owned()), "{low:?}");
 }
 
 #[test]

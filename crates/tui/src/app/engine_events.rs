@@ -9,6 +9,11 @@ macro_rules! look {
             // Zero columns: tables become `header: value` lines, without rules.
             columns: if $app.preferences.screen_reader.is_some() { 0 } else { $app.size.columns },
             syntax: $app.preferences.syntax,
+            wrap: if $app.preferences.screen_reader.is_some() {
+                terminal::markdown::ProseWrap::Terminal
+            } else {
+                $app.preferences.wrap
+            },
         }
     };
 }
@@ -26,7 +31,6 @@ use super::spinner::TurnWait;
 use super::{App, AppEffect, PendingResponse};
 use engine::{Event, ScreenEvent};
 use std::time::Duration;
-use terminal::style::StyledLine;
 use terminal::theme::ThemeToken;
 use wire::control::{HostRequest, ReloadPlugins};
 use wire::mode::PermissionMode;
@@ -133,6 +137,7 @@ impl App {
         {
             self.reply_part(part);
         }
+        let cost = result.total_cost_usd - self.session.cost_usd;
         self.session.cost_usd = result.total_cost_usd;
         self.session.is_unsaved = !result.warnings.is_empty();
         if let Some(usage) = self.session.model.as_ref().and_then(|model| result.model_usage.get(model)) {
@@ -147,15 +152,14 @@ impl App {
             if turn.waits == TurnWait::Interrupting {
                 self.return_prompt(&mut turn);
             }
-            let took = self.now.saturating_sub(turn.started);
-            if took >= Duration::from_secs(30) {
-                self.print_block(vec![StyledLine::styled(
-                    format!("∗ {}", super::spinner::elapsed(took)),
-                    self.preferences.theme.fg(ThemeToken::Inactive),
-                )]);
+            if turn.has_output {
+                self.print_turn_line(self.now.saturating_sub(turn.started), cost);
             }
         }
         self.print_tasks_left();
+        if std::mem::take(&mut self.interface_settings.are_outdated) {
+            self.request_settings();
+        }
         self.keep_background_agents();
         self.status.schedule_always(self.now);
         self.activity.hook_statuses.clear();

@@ -216,9 +216,9 @@ fn a_long_prompt_of_a_resumed_conversation_is_folded() {
     let text: Vec<String> = (0..5000).map(|n| format!("line {n}")).collect();
     tell(&mut app, past(&json!({"role": "user", "content": text.join("\n")})).user());
     let shown = printed(&mut app);
-    assert_eq!((shown.len(), shown[0].as_str(), shown[8].as_str()), (9, "> line 0", "  … +4992 lines"));
+    assert_eq!((shown.len(), shown[0].as_str(), shown[8].as_str()), (9, "▌ line 0", "▌ … +4992 lines"));
     tell(&mut app, past(&json!({"role": "user", "content": "a\nb"})).user());
-    assert_eq!(printed(&mut app), ["> a", "  b"]);
+    assert_eq!(printed(&mut app), ["▌ a", "▌ b"]);
 }
 
 #[test]

@@ -155,6 +155,7 @@ impl ElicitationForm {
     }
 
     pub fn rows(&self, place: &DialogArea<'_>) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+        let (outer, place) = (place, &place.inner());
         let theme = place.theme;
         let (accent, faint) = (theme.fg(ThemeToken::Permission), theme.fg(ThemeToken::Inactive));
         let title = format!("The MCP server {} asks you", text::clean(&self.server));
@@ -174,13 +175,13 @@ impl ElicitationForm {
             .collect();
         let mut caret = None;
         let mut choices = Vec::new();
-        let mut hint = "enter to go on · shift+tab to go back · esc to cancel".to_owned();
+        let mut hint = "esc to cancel · enter to go on · shift+tab to go back".to_owned();
         match self.fields.get(self.at) {
             None => {
                 let labels = if self.url.is_some() { ["I have opened it", "Decline"] } else { ["Send it", "Decline"] };
                 choices
                     .extend(labels.iter().enumerate().map(|(index, label)| option(index, label, self.chosen, accent)));
-                hint = "enter to choose · esc to cancel".into();
+                hint = "esc to cancel · enter to choose".into();
             }
             Some(field) => {
                 let needed = if field.required { "" } else { " (may be left out)" };
@@ -197,7 +198,7 @@ impl ElicitationForm {
                             option(index, &format!("{mark} {label}"), self.chosen, accent)
                         };
                         choices.extend(field.options().iter().enumerate().map(row));
-                        hint.insert_str(0, "space to mark · ");
+                        hint.push_str(" · space to mark");
                     }
                     FormFieldKind::Text | FormFieldKind::Number | FormFieldKind::Whole => {
                         let column = 2 + text::width(&self.editor.text()[..self.editor.cursor()]);
@@ -212,7 +213,7 @@ impl ElicitationForm {
             }
         }
         let chosen = caret.map_or(self.chosen, |(row, _)| row);
-        DialogLayout { head, middle, info, choices, chosen, hint }.rows(place, 0, caret)
+        DialogLayout { head, middle, info, choices, chosen, hint }.rows(outer, 0, caret)
     }
 }
 
@@ -239,7 +240,7 @@ mod tests {
     fn texts(form: &ElicitationForm, columns: usize, rows: usize) -> Vec<String> {
         let (session, theme) = (SessionDisplay::default(), Theme::default());
         let place = DialogArea { session: &session, theme: &theme, columns, rows, waiting: 0 };
-        form.rows(&place).0.iter().map(StyledLine::text).collect()
+        crate::app::dialog::inside_margin(&form.rows(&place).0, &place)
     }
 
     fn write(form: &mut ElicitationForm, text: &str) {

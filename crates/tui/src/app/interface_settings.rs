@@ -9,6 +9,7 @@ use super::{App, AppEffect, MotionLevel};
 use crate::notify::AlertChannel;
 use serde_json::Value;
 use std::time::Duration;
+use terminal::markdown::ProseWrap;
 use terminal::theme::{BaseTheme, Theme, ThemeToken};
 use wire::control::HostRequest;
 
@@ -23,6 +24,8 @@ pub struct InterfaceSettings {
     verbs: Vec<String>,
     /// The verbs are added to the built-in ones instead of replacing them.
     adds_verbs: bool,
+    /// A command may have changed what the engine said; it is asked again after the turn.
+    pub(in crate::app) are_outdated: bool,
 }
 
 impl InterfaceSettings {
@@ -58,6 +61,8 @@ impl App {
         if self.interface_settings.request_id.take_if(|asked| asked == request_id).is_none() {
             return false;
         }
+        self.session.apply_shown(body);
+        self.print_complete_banner();
         let Some(settings) = body.get("effective") else { return true };
         let flag = |name: &str| settings.get(name).and_then(Value::as_bool);
         let channel = settings.get("preferredNotifChannel").and_then(Value::as_str).and_then(AlertChannel::parse);
@@ -66,6 +71,10 @@ impl App {
         if let Some(reduced) = flag("prefersReducedMotion") {
             self.preferences.motion = if reduced { MotionLevel::Reduced } else { MotionLevel::Full };
         }
+        if let Some(wrap) = settings.get("wrap").and_then(Value::as_str).and_then(ProseWrap::parse) {
+            self.preferences.wrap = wrap;
+        }
+        self.preferences.shows_turn_line = flag("showTurnDuration").unwrap_or(self.preferences.shows_turn_line);
         if settings.get("statusLine").is_some() {
             self.status.schedule_now(self.now);
         }
@@ -116,6 +125,13 @@ impl App {
             ("prefersReducedMotion", value) => {
                 let reduced = value.and_then(Value::as_bool) == Some(true);
                 self.preferences.motion = if reduced { MotionLevel::Reduced } else { MotionLevel::Full };
+            }
+            ("showTurnDuration", value) => {
+                self.preferences.shows_turn_line = value.and_then(Value::as_bool) != Some(false);
+            }
+            ("wrap", value) => {
+                let wrap = value.and_then(Value::as_str).and_then(ProseWrap::parse);
+                self.preferences.wrap = wrap.unwrap_or(ProseWrap::Words);
             }
             _ => {}
         }

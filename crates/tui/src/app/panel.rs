@@ -17,7 +17,7 @@ pub mod tasks;
 pub mod themes;
 
 pub use content::{PanelContent, PanelNews, PanelReaction, PanelSource, PlainPage};
-pub use jobs::{PanelJob, PanelJobResult};
+pub use jobs::{PanelJob, PanelJobResult, StoredSignIn};
 
 use super::layers::effects::LayerEffect;
 use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};

@@ -3,31 +3,29 @@
 
 use super::{App, AppEffect, ScreenReaderMark};
 use crate::screen_reader::{self, SpeakerLabel};
+use std::fmt::Write;
 use std::time::Duration;
+use terminal::markdown::ProseWrap;
 use terminal::style::{StyledLine, TextStyle};
 use terminal::theme::ThemeToken;
 use wire::mode::PermissionMode;
 
 /// A bell is rung after calls that took longer than this.
 const LONG_CALL: Duration = Duration::from_secs(5);
+/// Costs from half a cent on are shown.
+const LEAST_COST: f64 = 0.005;
 
 impl App {
-    /// Prints the welcome.
+    /// Shows the banner; for a screen reader, prints it.
     pub fn welcome(&mut self, version: &str) {
-        let theme = &self.preferences.theme;
-        let mut title = StyledLine::styled("gimlet ", theme.fg(ThemeToken::Accent).bold());
-        title.push(version, theme.fg(ThemeToken::Inactive));
-        let place = StyledLine::styled(self.session.shown_cwd.clone(), theme.fg(ThemeToken::Inactive));
-        let mut tips =
-            StyledLine::styled("/ for commands · @ for files · ! for a shell command", theme.fg(ThemeToken::Inactive));
-        if self.has_screen_reader() {
-            // Without a screen reader this hint is below the prompt.
-            tips.push(" · ? for shortcuts", theme.fg(ThemeToken::Inactive));
-        }
-        if let Some(via) = self.preferences.screen_reader {
-            self.continue_block(vec![StyledLine::plain(via.announcement())]);
-        }
-        self.print_labelled(SpeakerLabel::None, vec![title, place, tips]);
+        let Some(via) = self.preferences.screen_reader else { return self.hold_banner(version) };
+        let lines = [
+            via.announcement(),
+            format!("gimlet {version}"),
+            self.session.shown_cwd.clone(),
+            "/ for commands · @ for files · ! for a shell command · ? for shortcuts".to_owned(),
+        ];
+        self.continue_block(lines.map(StyledLine::plain).to_vec());
     }
 
     /// The title of the window.
@@ -39,6 +37,7 @@ impl App {
 
     /// Prints how to resume the session.
     pub fn print_resume_hint(&mut self) {
+        self.print_banner();
         if let Some(id) = self.session.id.clone() {
             let faint = self.preferences.theme.fg(ThemeToken::Inactive);
             if self.has_screen_reader() && self.session.cost_usd > 0.0 {
@@ -81,21 +80,51 @@ impl App {
 
     /// Prints `shown`; the transcript view gets the full `text`.
     pub(super) fn print_prompt_as(&mut self, text: &str, shown: &str) {
-        let theme = &self.preferences.theme;
-        let fill = theme.colour(ThemeToken::UserMessageBackground);
-        let lines = terminal::text::clean(shown)
-            .split('\n')
-            .enumerate()
-            .map(|(index, line)| {
-                let mut shown =
-                    StyledLine::styled(if index == 0 { "> " } else { "  " }, theme.fg(ThemeToken::Inactive));
-                shown.push(line, TextStyle::PLAIN);
-                shown.fill = fill;
-                shown
-            })
-            .collect();
+        let lines = self.prompt_band(shown);
         self.transcript.prompt(text);
         self.print_labelled(SpeakerLabel::You, lines);
+    }
+
+    /// Words of the interface: after a margin, and wrapped as the setting says.
+    fn with_margin(&self, lines: &[StyledLine]) -> Vec<StyledLine> {
+        let room = match self.preferences.wrap {
+            ProseWrap::Words => self.size.columns.saturating_sub(4).clamp(8, 100),
+            ProseWrap::Terminal => usize::MAX,
+        };
+        let wrapped = lines.iter().flat_map(|line| line.wrapped(room, 0));
+        wrapped.map(|row| if row.is_empty() { row } else { row.indented(2) }).collect()
+    }
+
+    /// A prompt with a colour behind it, up to the edge.
+    fn prompt_band(&self, shown: &str) -> Vec<StyledLine> {
+        let theme = &self.preferences.theme;
+        let fill = theme.colour(ThemeToken::UserMessageBackground);
+        let on_fill = |style: TextStyle| fill.map_or(style, |fill| theme.readable(style, fill));
+        let is_wrapped = self.preferences.wrap == ProseWrap::Words && !self.has_screen_reader();
+        let room = if is_wrapped { self.size.columns.saturating_sub(4).clamp(8, 100) } else { usize::MAX };
+        let mut rows = Vec::new();
+        for line in terminal::text::clean(shown).split('\n') {
+            for part in StyledLine::styled(line, on_fill(TextStyle::PLAIN)).wrapped(room, 0) {
+                let mut row = StyledLine::styled("▌ ", on_fill(theme.fg(ThemeToken::Accent)));
+                row.append(part);
+                row.fill = fill;
+                rows.push(row);
+            }
+        }
+        rows
+    }
+
+    /// Prints how long a turn took and what it cost.
+    pub(super) fn print_turn_line(&mut self, took: Duration, cost_usd: f64) {
+        if !self.preferences.shows_turn_line || self.has_screen_reader() {
+            return;
+        }
+        let mut text = format!("  ✻ {}", duration_words(took));
+        if cost_usd >= LEAST_COST {
+            write!(text, " · ${cost_usd:.2}").ok();
+        }
+        let style = self.preferences.theme.fg(ThemeToken::Inactive);
+        self.print_block(vec![StyledLine::styled(text, style)]);
     }
 
     /// Prints a note of the interface in the scrollback.
@@ -108,7 +137,9 @@ impl App {
             ThemeToken::Warning => SpeakerLabel::Warning,
             _ => SpeakerLabel::None,
         };
-        self.print_labelled(label, terminal::style::lines_of(text.trim_end(), style));
+        let lines = terminal::style::lines_of(text.trim_end(), style);
+        let lines = if self.has_screen_reader() { lines } else { self.with_margin(&lines) };
+        self.print_labelled(label, lines);
     }
 
     /// Prints the first warnings about the user's files.
@@ -168,5 +199,30 @@ impl App {
             let text = screen_reader::announce_deleted(gone);
             self.hint(text, Duration::from_secs(2));
         }
+    }
+}
+
+/// `1.2 s`, `12 s`, `2 min 5 s`, `1 h 2 min`.
+fn duration_words(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..10 => format!("{}.{} s", seconds, time.subsec_millis() / 100),
+        10..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_as_exact_as_they_are_useful() {
+        let words = |ms| duration_words(Duration::from_millis(ms));
+        assert_eq!(
+            [words(1_250), words(12_900), words(125_000), words(3_725_000)],
+            ["1.2 s", "12 s", "2 min 5 s", "1 h 2 min"]
+        );
     }
 }

@@ -1,9 +1,7 @@
-//! Draws the prompt and the footer from what they show. These functions know nothing of the application.
+//! Draws the prompt from what it shows. These functions know nothing of the application.
 
-use super::spinner::faint;
 use terminal::editor::Editor;
 use terminal::editor::layout::EditorLayout;
-use terminal::editor::vim::VimMode;
 use terminal::style::{StyledLine, TextStyle};
 use terminal::surface::TerminalSize;
 use terminal::text;
@@ -12,19 +10,35 @@ use wire::mode::PermissionMode;
 
 /// The minimum for the number of prompt rows that can be shown.
 const PROMPT_ROWS: usize = 3;
-/// Less context than this, in percent, is shown.
-const CONTEXT_SHOWN_BELOW: u64 = 60;
-/// Costs from half a cent on are shown.
-const LEAST_COST: f64 = 0.005;
 
 /// How many rows the prompt may have.
 pub fn prompt_limit(size: TerminalSize) -> usize {
     (size.rows / 2).max(PROMPT_ROWS)
 }
 
+/// Columns that stay free right of a line across the screen. A terminal that is dragged narrower would wrap a line that fills
+/// its row, and push the rows above out of the screen.
+const RULE_MARGIN: usize = 2;
+
 /// A line across the screen.
 pub fn rule(theme: &Theme, columns: usize, token: ThemeToken) -> StyledLine {
-    StyledLine::styled("─".repeat(columns), theme.fg(token))
+    StyledLine::styled("─".repeat(columns.saturating_sub(RULE_MARGIN)), theme.fg(token))
+}
+
+/// A line across the screen with a name near its right end.
+pub fn named_rule(theme: &Theme, columns: usize, token: ThemeToken, name: Option<&str>) -> StyledLine {
+    const AFTER: usize = 2;
+    let columns = columns.saturating_sub(RULE_MARGIN);
+    let room = columns.saturating_sub(AFTER + 2 + 4);
+    let Some(name) = name.filter(|name| !name.is_empty() && room > 0) else {
+        return StyledLine::styled("─".repeat(columns), theme.fg(token));
+    };
+    let name = text::truncate(name, room);
+    let before = columns.saturating_sub(text::width(&name) + 2 + AFTER);
+    let mut line = StyledLine::styled("─".repeat(before), theme.fg(token));
+    line.push(format!(" {name} "), theme.fg(ThemeToken::Inactive));
+    line.push("─".repeat(AFTER), theme.fg(token));
+    line
 }
 
 /// The colour of the lines around the prompt.
@@ -36,7 +50,7 @@ pub fn border_token(text: &str, mode: PermissionMode) -> ThemeToken {
         PermissionMode::Default | PermissionMode::DontAsk => ThemeToken::PromptBorder,
         PermissionMode::AcceptEdits | PermissionMode::Auto => ThemeToken::AutoAccept,
         PermissionMode::Plan => ThemeToken::PlanMode,
-        PermissionMode::BypassPermissions => ThemeToken::Error,
+        PermissionMode::BypassPermissions => ThemeToken::Warning,
     }
 }
 
@@ -45,9 +59,13 @@ pub fn editor_columns(columns: usize) -> usize {
     columns.saturating_sub(2).max(1)
 }
 
+/// The columns of the prompt's own character.
+const PROMPT_MARK: usize = 2;
+
 /// The visible rows of the prompt, and the position of the caret in them.
 pub fn prompt_rows(editor: &Editor, size: TerminalSize, theme: &Theme) -> (Vec<StyledLine>, (usize, usize)) {
     let text = editor.text();
+    let is_shell = text.starts_with('!');
     let layout = EditorLayout::new(text, editor_columns(size.columns));
     let (row, column) = layout.position(text, editor.cursor());
     let limit = prompt_limit(size);
@@ -55,12 +73,19 @@ pub fn prompt_rows(editor: &Editor, size: TerminalSize, theme: &Theme) -> (Vec<S
     let end = (start + limit).min(layout.rows.len());
     let mut lines = Vec::with_capacity(end - start);
     for (index, range) in layout.rows[start..end].iter().enumerate() {
-        let mark = if start + index == 0 { "> " } else { "  " };
-        let mut line = StyledLine::styled(mark, theme.fg(ThemeToken::Inactive));
-        push_prompt_text(&mut line, editor, range.clone(), theme.fg(ThemeToken::Suggestion));
+        let is_first = start + index == 0;
+        let mut line = match (is_first, is_shell) {
+            (true, true) => StyledLine::styled("! ", theme.fg(ThemeToken::BashBorder).bold()),
+            (true, false) => StyledLine::styled("❯ ", theme.fg(ThemeToken::Accent)),
+            (false, _) => StyledLine::plain("  "),
+        };
+        // The exclamation mark is the prompt's own character then.
+        let range = range.start + usize::from(is_first && is_shell)..range.end;
+        push_prompt_text(&mut line, editor, range, theme.fg(ThemeToken::Suggestion));
         lines.push(line);
     }
-    (lines, (row - start, column))
+    let moved = usize::from(is_shell && row == 0);
+    (lines, (row - start, PROMPT_MARK + column - if column > 0 { moved } else { moved * PROMPT_MARK }))
 }
 
 /// Adds a part of the prompt with its chips in `chip_style`.
@@ -76,83 +101,4 @@ fn push_prompt_text(line: &mut StyledLine, editor: &Editor, range: std::ops::Ran
         }
     }
     line.push(&text[at..range.end], TextStyle::PLAIN);
-}
-
-/// What the footer shows. Left: a hint or the mode; right: the number of background tasks, context and cost.
-#[derive(Debug)]
-pub struct Footer<'a> {
-    pub hint: Option<&'a str>,
-    pub border: ThemeToken,
-    pub mode: PermissionMode,
-    /// The keys that change the mode.
-    pub mode_keys: String,
-    /// Where nothing else is shown, the key for help is named.
-    pub offers_help: bool,
-    pub vim: Option<VimMode>,
-    pub background_tasks: usize,
-    /// In percent.
-    pub context_left: Option<u64>,
-    pub cost_usd: Option<f64>,
-}
-
-impl Footer<'_> {
-    pub fn line(&self, theme: &Theme, columns: usize) -> StyledLine {
-        let (left, right) = (self.left(theme), self.right());
-        let gap = columns.saturating_sub(2 + left.width() + text::width(&right) + 1);
-        let mut line = StyledLine::plain("  ");
-        line.append(left);
-        if gap > 0 && !right.is_empty() {
-            line.push(" ".repeat(gap), TextStyle::PLAIN);
-            line.push(right, theme.fg(ThemeToken::Inactive));
-        }
-        line
-    }
-
-    fn left(&self, theme: &Theme) -> StyledLine {
-        if let Some(hint) = self.hint {
-            return StyledLine::styled(hint.to_owned(), theme.fg(ThemeToken::Warning));
-        }
-        let mode = match mode_text(self.mode) {
-            Some(text) => StyledLine::styled(text, theme.fg(self.border))
-                .and(format!(" ({} to cycle)", self.mode_keys), theme.fg(ThemeToken::Inactive)),
-            None if self.offers_help => faint("? for shortcuts", theme),
-            None => StyledLine::new(),
-        };
-        match self.vim {
-            Some(vim) => {
-                let mut line = faint(format!("-- {} -- ", vim.name()), theme);
-                line.append(mode);
-                line
-            }
-            None => mode,
-        }
-    }
-
-    fn right(&self) -> String {
-        let mut facts = Vec::new();
-        match self.background_tasks {
-            0 => {}
-            1 => facts.push("1 background task".to_owned()),
-            n => facts.push(format!("{n} background tasks")),
-        }
-        if let Some(left) = self.context_left.filter(|left| *left < CONTEXT_SHOWN_BELOW) {
-            facts.push(format!("{left}% context left"));
-        }
-        if let Some(cost) = self.cost_usd.filter(|cost| *cost >= LEAST_COST) {
-            facts.push(format!("${cost:.2}"));
-        }
-        facts.join(" · ")
-    }
-}
-
-/// The text for a mode in the footer; `None` for the default mode.
-fn mode_text(mode: PermissionMode) -> Option<&'static str> {
-    match mode {
-        PermissionMode::Default => None,
-        PermissionMode::AcceptEdits => Some("⏵⏵ accept edits on"),
-        PermissionMode::Plan => Some("⏸ plan mode on"),
-        PermissionMode::Auto => Some("⏵⏵ auto mode on"),
-        PermissionMode::DontAsk => Some("⏵⏵ don't ask on"),
-        PermissionMode::BypassPermissions => Some("⏵⏵ bypass permissions on"),
-    }
 }

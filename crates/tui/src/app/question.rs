@@ -288,13 +288,14 @@ impl QuestionTabs {
 
     /// The questions in at most `place.rows` rows, and the caret while a text is typed.
     pub fn rows(&self, place: &DialogArea<'_>) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+        let (outer, place) = (place, &place.inner());
         let accent = place.theme.fg(ThemeToken::Permission);
         let mut head = Vec::new();
         if self.tabs.len() > 1 {
             head.push(self.chips(place));
         }
         if self.at == self.tabs.len() {
-            return self.review(place, head);
+            return self.review(outer, head);
         }
         let tab = &self.tabs[self.at];
         head.extend(StyledLine::styled(text::clean(&tab.question.question), accent.bold()).wrapped(place.columns, 0));
@@ -319,7 +320,7 @@ impl QuestionTabs {
         }
         let sheet =
             DialogLayout { head, middle: preview(tab, place), info: Vec::new(), choices, chosen, hint: self.hint(tab) };
-        sheet.rows(place, 0, caret)
+        sheet.rows(outer, 0, caret)
     }
 
     /// The row of tabs: `☒ Database   ☐ Tests   Send`.
@@ -361,22 +362,24 @@ impl QuestionTabs {
             let pointer = if here { "❯" } else { " " };
             let style = if here { accent } else { TextStyle::PLAIN };
             let label = text::clean(&choice.label).replace('\n', " ");
-            let mut line = StyledLine::styled(format!("{pointer} {}. {mark}{label}", index + 1), style);
-            if !choice.description.is_empty() {
-                line.push(format!("  {}", text::clean(&choice.description).replace('\n', " ")), faint);
-            }
+            let line = StyledLine::styled(format!("{pointer} {}. {mark}{label}", index + 1), style);
             chosen = if here { rows.len() } else { chosen };
             rows.extend(line.wrapped(place.columns, 5));
+            let about = text::clean(&choice.description).replace('\n', " ");
+            if !about.trim().is_empty() {
+                let lead = if place.columns < 24 { "  " } else { "     " };
+                rows.extend(StyledLine::styled(format!("{lead}{about}"), faint).wrapped(place.columns, lead.len()));
+            }
         }
         (rows, chosen)
     }
 
     fn hint(&self, tab: &QuestionTab) -> String {
         if self.field.is_some() {
-            return "enter to keep it · esc to go back".into();
+            return "esc to go back · enter to keep it".into();
         }
-        let mut keys = vec![if tab.question.multiple { "space to mark · enter to go on" } else { "enter to choose" }];
-        keys.push("esc to cancel");
+        let mut keys = vec!["esc to cancel"];
+        keys.push(if tab.question.multiple { "space to mark · enter to go on" } else { "enter to choose" });
         if self.tabs.len() > 1 {
             keys.push("←→ questions");
         }
@@ -385,6 +388,7 @@ impl QuestionTabs {
     }
 
     fn review(&self, place: &DialogArea<'_>, mut head: Vec<StyledLine>) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+        let (outer, place) = (place, &place.inner());
         let (accent, faint) = (place.theme.fg(ThemeToken::Permission), place.theme.fg(ThemeToken::Inactive));
         head.push(StyledLine::styled("Your answers", accent.bold()));
         let mut middle = Vec::new();
@@ -401,9 +405,9 @@ impl QuestionTabs {
             StyledLine::styled(format!("{} {number}. {label}", if here { "❯" } else { " " }), style)
         };
         let choices = vec![row(1, "Send them", self.sends), row(2, "Go back", !self.sends)];
-        let hint = "enter to choose · esc to go back".into();
+        let hint = "esc to go back · enter to choose".into();
         let sheet = DialogLayout { head, middle, info: Vec::new(), choices, chosen: usize::from(!self.sends), hint };
-        sheet.rows(place, 0, None)
+        sheet.rows(outer, 0, None)
     }
 }
 
@@ -416,6 +420,7 @@ fn preview(tab: &QuestionTab, place: &DialogArea<'_>) -> Vec<StyledLine> {
         theme: place.theme,
         columns: place.columns.saturating_sub(4).max(1),
         syntax: terminal::markdown::SyntaxColouring::Coloured,
+        wrap: terminal::markdown::ProseWrap::Terminal,
     };
     // Previews with a code fence are rendered as Markdown; others keep their lines, such as drawings.
     let lines = if option.preview.contains("```") {

@@ -26,7 +26,7 @@ fn write(questions: &mut QuestionTabs, text: &str) -> QuestionProgress {
 fn texts(questions: &QuestionTabs, columns: usize, rows: usize) -> Vec<String> {
     let (session, theme) = (SessionDisplay::default(), Theme::default());
     let place = DialogArea { session: &session, theme: &theme, columns, rows, waiting: 0 };
-    questions.rows(&place).0.iter().map(StyledLine::text).collect()
+    crate::app::dialog::inside_margin(&questions.rows(&place).0, &place)
 }
 
 const ENTER: KeyPress = KeyPress { code: KeyCode::Enter, mods: terminal::keys::KeyMods::NONE };

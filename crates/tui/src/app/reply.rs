@@ -2,9 +2,9 @@
 //! in the live region. The final text of the engine decides: a reply that differs from the streamed text is printed
 //! again in full.
 
-use terminal::markdown::{self, MarkdownOptions};
-use terminal::style::{StyledLine, TextStyle};
-use terminal::theme::ThemeToken;
+use std::cell::RefCell;
+use terminal::markdown::{self, MarkdownOptions, WrapMemory};
+use terminal::style::StyledLine;
 
 #[derive(Debug, Default)]
 pub struct StreamingReply {
@@ -15,6 +15,8 @@ pub struct StreamingReply {
     has_begun: bool,
     /// A line break arrived since the last search for complete blocks.
     line_ended: bool,
+    /// Where the incomplete end was broken into rows.
+    memory: RefCell<WrapMemory>,
 }
 
 /// Lines of a reply; says whether they are its first ones.
@@ -45,7 +47,7 @@ impl StreamingReply {
         }
         let lines = markdown::render(&self.source[self.done..self.done + closed], look);
         self.done += closed;
-        self.part(lines, look)
+        self.part(lines)
     }
 
     /// Ends the block with its final text and returns the lines not printed yet.
@@ -56,7 +58,7 @@ impl StreamingReply {
             self.has_begun = false;
         }
         let lines = markdown::render(rest, look);
-        let part = self.part(lines, look);
+        let part = self.part(lines);
         *self = Self::default();
         part
     }
@@ -68,7 +70,7 @@ impl StreamingReply {
         self.finish(&text, look)
     }
 
-    fn part(&mut self, mut lines: Vec<StyledLine>, look: &MarkdownOptions<'_>) -> Option<ReplyPart> {
+    fn part(&mut self, mut lines: Vec<StyledLine>) -> Option<ReplyPart> {
         if lines.is_empty() {
             return None;
         }
@@ -76,37 +78,22 @@ impl StreamingReply {
             lines.insert(0, StyledLine::new());
             return Some(ReplyPart::Continues(lines));
         }
-        lines[0] = bulleted(std::mem::take(&mut lines[0]), look);
         Some(ReplyPart::Begins(lines))
     }
 
-    /// The last `rows` rows of the incomplete end, wrapped.
+    /// The last `rows` rows of the incomplete end, as they will look when they are finished.
     pub fn tail(&self, look: &MarkdownOptions<'_>, rows: usize) -> Vec<StyledLine> {
         if self.is_empty() || rows == 0 {
             return Vec::new();
         }
-        let mut lines = markdown::render(&self.source[self.done..], look);
-        if let Some(first) = lines.first_mut().filter(|_| !self.has_begun) {
-            *first = bulleted(std::mem::take(first), look);
-        }
-        // Only the lines that can be visible are wrapped.
-        let from = lines.len().saturating_sub(rows);
-        let mut shown: Vec<StyledLine> = lines[from..].iter().flat_map(|line| line.wrapped(look.columns, 0)).collect();
-        shown.drain(..shown.len().saturating_sub(rows));
-        shown
+        markdown::render_tail(&self.source[self.done..], look, rows, &mut self.memory.borrow_mut())
     }
-}
-
-fn bulleted(line: StyledLine, look: &MarkdownOptions<'_>) -> StyledLine {
-    let mut out = StyledLine::styled("● ", TextStyle::PLAIN.with(look.theme.fg(ThemeToken::Text)));
-    out.append(line);
-    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use terminal::markdown::SyntaxColouring;
+    use terminal::markdown::{ProseWrap, SyntaxColouring};
     use terminal::theme::Theme;
 
     fn texts(part: Option<ReplyPart>) -> Vec<String> {
@@ -121,26 +108,28 @@ mod tests {
     #[test]
     fn closed_blocks_go_out_once_and_the_end_brings_the_rest() {
         let theme = Theme::default();
-        let look = MarkdownOptions { theme: &theme, columns: 20, syntax: SyntaxColouring::Coloured };
+        let look =
+            MarkdownOptions { theme: &theme, columns: 20, syntax: SyntaxColouring::Coloured, wrap: ProseWrap::Words };
         let mut reply = StreamingReply::default();
         reply.push("First para");
         assert_eq!(reply.take_closed(&look), None);
         reply.push("graph.\n\nSecond one that is long enough to wrap");
-        assert_eq!(texts(reply.take_closed(&look)), ["● First paragraph."]);
+        assert_eq!(texts(reply.take_closed(&look)), ["  First paragraph."]);
         let tail: Vec<String> = reply.tail(&look, 2).iter().map(StyledLine::text).collect();
-        assert_eq!(tail, ["Second one that is", "long enough to wrap"]);
+        assert_eq!(tail, ["  is long enough", "  to wrap"]);
         let rest = reply.finish("First paragraph.\n\nSecond one that is long enough to wrap.", &look);
-        assert_eq!(texts(rest), ["", "Second one that is long enough to wrap."]);
+        assert_eq!(texts(rest), ["", "  Second one that", "  is long enough", "  to wrap."]);
         assert!(reply.is_empty());
     }
 
     #[test]
     fn a_reply_that_turned_out_otherwise_is_printed_whole() {
         let theme = Theme::default();
-        let look = MarkdownOptions { theme: &theme, columns: 20, syntax: SyntaxColouring::Coloured };
+        let look =
+            MarkdownOptions { theme: &theme, columns: 20, syntax: SyntaxColouring::Coloured, wrap: ProseWrap::Words };
         let mut reply = StreamingReply::default();
         reply.push("lost\n\nmore");
         reply.take_closed(&look);
-        assert_eq!(texts(reply.finish("another", &look)), ["● another"]);
+        assert_eq!(texts(reply.finish("another", &look)), ["  another"]);
     }
 }

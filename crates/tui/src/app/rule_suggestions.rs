@@ -13,31 +13,41 @@ pub fn describe_scope(suggestions: &[Value]) -> Option<String> {
     if suggestions.is_empty() {
         return None;
     }
+    if let Some(folder) = opened_folder(suggestions) {
+        return Some(format!("allow reading and writing in {folder} for this session"));
+    }
     let parts: Option<Vec<String>> = suggestions.iter().map(describe_suggestion).collect();
     parts.map(|parts| parts.join("; "))
 }
 
+fn field<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name).and_then(Value::as_str)
+}
+
 fn describe_suggestion(value: &Value) -> Option<String> {
-    let text = |name: &str| value.get(name).and_then(Value::as_str);
-    let place = match text("destination").unwrap_or("session") {
+    let place = match field(value, "destination").unwrap_or("session") {
         "session" => "for this session",
-        "localSettings" => "in this project (only you)",
-        "projectSettings" => "in this project (shared)",
+        "localSettings" => "in this project",
+        "projectSettings" => "in this project, for everybody in it",
         "userSettings" => "in all your projects",
         _ => return None,
     };
-    match text("type")? {
-        "addRules" if text("behavior") == Some("allow") => {
+    match field(value, "type")? {
+        "addRules" if field(value, "behavior") == Some("allow") => {
             let rules = value.get("rules")?.as_array()?;
+            let files: Vec<String> = rules.iter().filter_map(describe_files).collect();
+            if files.len() == rules.len() {
+                return Some(format!("allow {} {place}", files.join(", ")));
+            }
             let names: Option<Vec<String>> = rules.iter().map(describe_rule).collect();
-            Some(format!("do not ask again for {} {place}", names?.join(", ")))
+            Some(format!("do not ask again for  {}  {place}", names?.join(", ")))
         }
         "addDirectories" => {
             let directories = value.get("directories")?.as_array()?;
             let names: Option<Vec<&str>> = directories.iter().map(Value::as_str).collect();
             Some(format!("work in {} too, {place}", text::clean(&names?.join(", "))))
         }
-        "setMode" => match text("mode")? {
+        "setMode" => match field(value, "mode")? {
             "acceptEdits" => Some(format!("accept all edits {place}")),
             mode => Some(format!("change to {} mode {place}", text::clean(mode))),
         },
@@ -45,12 +55,65 @@ fn describe_suggestion(value: &Value) -> Option<String> {
     }
 }
 
+/// The folder that all of the suggestions open together, for reading and writing in this session.
+fn opened_folder(suggestions: &[Value]) -> Option<String> {
+    let [added, ruled] = suggestions else { return None };
+    let of_session = [added, ruled].iter().all(|value| field(value, "destination") == Some("session"));
+    let ([dir], [rule]) =
+        (added.get("directories")?.as_array()?.as_slice(), ruled.get("rules")?.as_array()?.as_slice())
+    else {
+        return None;
+    };
+    let kinds = (field(added, "type"), field(ruled, "type"), field(ruled, "behavior"));
+    let dir = text::clean(dir.as_str()?);
+    let is_one = kinds == (Some("addDirectories"), Some("addRules"), Some("allow"));
+    let is_same = describe_files(rule).is_some_and(|files| files == format!("writing in {dir}"));
+    (is_one && of_session && is_same).then_some(dir)
+}
+
+/// A rule on absolute paths, in words: `writing in /tmp`.
+fn describe_files(rule: &Value) -> Option<String> {
+    let verb = match field(rule, "toolName")? {
+        "Edit" => "writing",
+        "Read" => "reading",
+        _ => return None,
+    };
+    let path = field(rule, "ruleContent")?.strip_prefix('/').filter(|path| path.starts_with('/'))?;
+    let (path, below) = path.strip_suffix("/**").map_or((path, false), |path| (path, true));
+    let shown = text::clean(&literal(path)?);
+    Some(if below { format!("{verb} in {shown}") } else { format!("{verb} {shown}") })
+}
+
+/// The path that a specifier without a pattern stands for.
+fn literal(specifier: &str) -> Option<String> {
+    let mut path = String::new();
+    let mut chars = specifier.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => path.push(chars.next()?),
+            '*' | '?' | '[' | ']' | '{' | '}' | '!' => return None,
+            c => path.push(c),
+        }
+    }
+    (path.len() > 1).then_some(path)
+}
+
+/// A rule for commands by what it covers, any other with the name of its tool.
 fn describe_rule(value: &Value) -> Option<String> {
-    let tool = value.get("toolName")?.as_str()?;
-    Some(text::clean(&match value.get("ruleContent").and_then(Value::as_str) {
+    let tool = field(value, "toolName")?;
+    Some(text::clean(&match field(value, "ruleContent") {
+        Some(content) if tool == "Bash" => content.to_owned(),
+        _ => rule_text(value)?,
+    }))
+}
+
+/// The rule as it is written in settings.
+fn rule_text(value: &Value) -> Option<String> {
+    let tool = field(value, "toolName")?;
+    Some(match field(value, "ruleContent") {
         Some(content) => format!("{tool}({content})"),
         None => tool.to_owned(),
-    }))
+    })
 }
 
 fn rules_of(suggestions: &[Value]) -> impl Iterator<Item = &Value> {
@@ -65,7 +128,7 @@ pub fn count(suggestions: &[Value]) -> usize {
 
 /// The rule with this index.
 pub fn rule_at(suggestions: &[Value], at: usize) -> Option<String> {
-    rules_of(suggestions).nth(at).and_then(describe_rule)
+    rules_of(suggestions).nth(at).and_then(rule_text)
 }
 
 /// Replaces the rule with this index; `false` when `text` is not a rule.
@@ -115,9 +178,37 @@ mod tests {
             assert!(!set_rule(&mut all, 1, bad), "{bad}");
         }
         let scope = describe_scope(&all).unwrap();
-        assert_eq!(scope, "do not ask again for Bash(git push origin main), Bash(ls) in this project (only you)");
+        assert_eq!(scope, "do not ask again for  git push origin main, ls  in this project");
         shift_place(&mut all, -1);
         shift_place(&mut all, -1);
         assert!(describe_scope(&all).unwrap().ends_with("for this session"));
+    }
+
+    #[test]
+    fn files_and_folders_are_told_in_words() {
+        // [TST-240]
+        let rules = |tool: &str, content: &str| {
+            let rules = json!([{"toolName": tool, "ruleContent": content}]);
+            json!({"type": "addRules", "behavior": "allow", "destination": "session", "rules": rules})
+        };
+        let folder = json!({"type": "addDirectories", "directories": ["/tmp/a b"], "destination": "session"});
+        for (all, expected) in [
+            (vec![rules("Edit", "//tmp/**")], "allow writing in /tmp for this session"),
+            (vec![rules("Edit", "//w/a\\[1\\].txt")], "allow writing /w/a[1].txt for this session"),
+            (vec![rules("Read", "//srv/**")], "allow reading in /srv for this session"),
+            (
+                vec![folder.clone(), rules("Edit", "//tmp/a b/**")],
+                "allow reading and writing in /tmp/a b for this session",
+            ),
+            (
+                vec![folder, rules("Edit", "//srv/**")],
+                "work in /tmp/a b too, for this session; allow writing in /srv for this session",
+            ),
+            // A pattern, or a path that counts from elsewhere, is shown as it is.
+            (vec![rules("Edit", "//tmp/*.txt")], "do not ask again for  Edit(//tmp/*.txt)  for this session"),
+            (vec![rules("Edit", "src/**")], "do not ask again for  Edit(src/**)  for this session"),
+        ] {
+            assert_eq!(describe_scope(&all).unwrap(), expected);
+        }
     }
 }

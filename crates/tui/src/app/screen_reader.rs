@@ -43,8 +43,9 @@ pub fn prompt(
 ) -> (Vec<StyledLine>, Caret) {
     let mut lines: Vec<StyledLine> = hint.map(StyledLine::plain).into_iter().collect();
     lines.extend(below.iter().map(|row| StyledLine::plain(row.text())));
-    let caret = Caret { row: lines.len() + row, column: column + 2 };
-    lines.extend(rows.into_iter().map(|row| StyledLine::plain(row.text())));
+    let caret = Caret { row: lines.len() + row, column };
+    let plain = |text: String| text.strip_prefix("❯ ").map_or(text.clone(), |rest| format!("> {rest}"));
+    lines.extend(rows.into_iter().map(|row| StyledLine::plain(plain(row.text()))));
     (lines, caret)
 }
 

@@ -67,6 +67,12 @@ impl BackgroundTaskRow {
 pub struct SessionDisplay {
     pub id: Option<String>,
     pub model: Option<String>,
+    /// Names of models for people, by id.
+    pub model_names: BTreeMap<String, String>,
+    /// The effort in use; `None` until the engine says it.
+    pub effort: Option<String>,
+    /// The name that a person gave to the session.
+    pub name: Option<String>,
     pub mode: PermissionMode,
     /// Bypassing permissions was allowed at the start, so the mode can be chosen.
     pub may_bypass: bool,
@@ -142,10 +148,22 @@ impl SessionDisplay {
         self.agent_names.get(id).map(String::as_str).or_else(running).unwrap_or(id)
     }
 
-    /// The free part of the context in percent; `None` until the usage is known.
-    pub fn context_left(&self) -> Option<u64> {
-        let window = self.context_window;
-        (window > 0 && self.context_used > 0).then(|| 100 - (self.context_used.min(window) * 100 / window))
+    /// The used part of the context in percent; 0 until the usage is known.
+    pub fn context_percent(&self) -> u64 {
+        let window = self.context_window.max(1);
+        if self.context_window == 0 { 0 } else { self.context_used.min(window) * 100 / window }
+    }
+
+    /// Applies what the engine says about the session in its answer to `get_settings`.
+    pub fn apply_shown(&mut self, body: &Value) {
+        let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let Some(model) = text("/applied/model") else { return };
+        if let Some(name) = text("/shown/modelName") {
+            self.model_names.insert(model.clone(), terminal::text::clean(&name).replace('\n', " "));
+        }
+        self.model = Some(model);
+        self.effort = Some(text("/applied/effort").unwrap_or_default());
+        self.name = text("/shown/sessionName").map(|name| terminal::text::clean(&name).replace('\n', " "));
     }
 
     /// The path relative to the working directory, when it is inside.

@@ -222,7 +222,7 @@ impl TranscriptItem {
     fn render(&self, columns: usize, theme: &Theme) -> Vec<StyledLine> {
         let (mark, style) = match self.kind {
             TranscriptItemKind::Prompt => ("> ", TextStyle::PLAIN.bold()),
-            TranscriptItemKind::Reply => ("● ", TextStyle::PLAIN),
+            TranscriptItemKind::Reply => ("  ", TextStyle::PLAIN),
             TranscriptItemKind::Thinking => ("∴ ", theme.fg(ThemeToken::Inactive).italic()),
             TranscriptItemKind::Call => ("● ", TextStyle::PLAIN.bold()),
             TranscriptItemKind::Result => ("  ⎿ ", TextStyle::PLAIN),

@@ -3,12 +3,23 @@
 
 use super::agents::AgentRowContent;
 use super::dialog::Dialog;
+use super::footer::{Footer, model_name};
 use super::layers::{LayerRank, LayerRows};
-use super::prompt_view::{Footer, border_token, prompt_rows, rule};
+use super::prompt_view::{border_token, named_rule, prompt_rows, rule};
 use super::{App, screen_reader, todos};
-use terminal::keys::bindings::KeyAction;
 use terminal::style::StyledLine;
 use terminal::surface::{Caret, LiveFrame};
+
+/// Rows that stay free above the live region in a window of usual height: when it is dragged narrower, the terminal wraps the
+/// lines around the prompt, and moves as many rows into the scrollback.
+const ROWS_FOR_REFLOW: usize = 3;
+/// A window that has less room shows as much as it can.
+const ROOM_FOR_REFLOW: usize = 12;
+
+/// The rows for text that streams.
+fn tail_room(room: usize) -> usize {
+    room.saturating_sub(if room > ROOM_FOR_REFLOW { 1 + ROWS_FOR_REFLOW } else { 1 })
+}
 
 impl App {
     /// The live region below the finished lines.
@@ -51,6 +62,7 @@ impl App {
     /// Everything above the prompt, in at most `room` rows.
     fn top(&self, room: usize) -> Vec<StyledLine> {
         let theme = &self.preferences.theme;
+        let full_room = room;
         let mut lower = Vec::new();
         if let Some(turn) = &self.activity.turn {
             lower.push(StyledLine::new());
@@ -81,14 +93,18 @@ impl App {
         }
         calls.drain(..calls.len().saturating_sub(room));
         let room = room - calls.len();
-        let mut lines = self.activity.reply.tail(&self.markdown_options(), room.saturating_sub(1));
+        let mut lines = self.activity.reply.tail(&self.markdown_options(), tail_room(room));
         if !lines.is_empty() {
             lines.insert(0, StyledLine::new());
         }
         lines.extend(calls);
         lines.extend(lower);
+        let banner = self.banner_rows();
+        if !banner.is_empty() && lines.len() + banner.len() < full_room {
+            lines.splice(0..0, banner);
+        }
         // A blank row separates finished text from the prompt.
-        if lines.is_empty() && room > 3 {
+        if (lines.is_empty() || self.banner.is_some()) && room > 3 && lines.last().is_none_or(|line| !line.is_empty()) {
             lines.push(StyledLine::new());
         }
         lines
@@ -102,10 +118,11 @@ impl App {
             Some((_, LayerRows::WholeScreen(_))) | None => self.below_prompt(),
         };
         let theme = &self.preferences.theme;
-        let border = rule(theme, self.size.columns, border_token(self.prompt.editor.text(), self.session.mode));
-        let mut lines = vec![border.clone()];
+        let token = border_token(self.prompt.editor.text(), self.session.mode);
+        let border = rule(theme, self.size.columns, token);
+        let mut lines = vec![named_rule(theme, self.size.columns, token, self.session.name.as_deref())];
         let (rows, (row, column)) = prompt_rows(&self.prompt.editor, self.size, theme);
-        let caret = Caret { row: lines.len() + row, column: column + 2 };
+        let caret = Caret { row: lines.len() + row, column };
         lines.extend(rows);
         lines.push(border);
         lines.extend(below);
@@ -129,11 +146,15 @@ impl App {
             hint: self.keys.hint.as_ref().map(|(text, _)| text.as_str()),
             border: border_token(self.prompt.editor.text(), self.session.mode),
             mode: self.session.mode,
-            mode_keys: self.preferences.bindings.keys_of(KeyAction::CycleMode).unwrap_or_default(),
-            offers_help: self.prompt.editor.is_empty() && !self.is_busy() && !has_status_line,
+            model: self.session.model.as_deref().map(|id| model_name(&self.session, id)),
+            effort: self.session.effort.as_deref().filter(|effort| !effort.is_empty()),
+            offers_help: self.preferences.shows_hints
+                && self.prompt.editor.is_empty()
+                && !self.is_busy()
+                && !has_status_line,
             vim: self.prompt.vim_mode().filter(|_| !self.status.hides_vim),
             background_tasks: self.session.background.len(),
-            context_left: self.session.context_left().filter(|_| !has_status_line),
+            context_used: Some(self.session.context_percent()).filter(|_| !has_status_line),
             cost_usd: Some(self.session.cost_usd).filter(|_| !has_status_line),
         }
     }

@@ -2,6 +2,7 @@
 //! and its result arrives as an input.
 
 use super::TuiStart;
+use crate::app::onboarding::SignInEntry;
 use crate::app::{AppEffect, AppInput, PromptMessage, pictures};
 use crate::clipboard::{self, CopyOutcome};
 use crate::completion::index::{FileIndex, IgnoreFiles};
@@ -135,6 +136,13 @@ impl EffectRunner {
                     self.send(Command::Submit(prompt)).await;
                 }
             }
+            AppEffect::LookAtRepository => {
+                let (cwd, env, sender) = (self.cwd.clone(), self.env.clone(), self.sender.clone());
+                tokio::spawn(async move {
+                    let state = engine::repository::state(&cwd, &env).await;
+                    sender.send(AppInput::Repository(state)).await.ok();
+                });
+            }
             AppEffect::Interrupt => self.send(Command::Interrupt).await,
             AppEffect::Request { id, request } => self.send(Command::Request { id, request }).await,
             AppEffect::Reply(reply) => self.send(Command::Reply(reply)).await,
@@ -233,9 +241,9 @@ impl EffectRunner {
     }
 
     /// Stores an API key; returns where.
-    pub(super) async fn sign_in(&self, key: String) -> Result<String, String> {
-        let env = self.env.clone();
-        let stored = tokio::task::spawn_blocking(move || engine::prompt_history::store_key(&env, &key)).await;
+    pub(super) async fn sign_in(&self, entry: SignInEntry) -> Result<String, String> {
+        let (env, cwd) = (self.env.clone(), self.cwd.clone());
+        let stored = tokio::task::spawn_blocking(move || store_sign_in(&env, &cwd, &entry)).await;
         stored.unwrap_or_else(|error| Err(error.to_string()))
     }
 
@@ -286,4 +294,13 @@ fn content(prompt: &PromptMessage) -> Option<Box<RawValue>> {
         .collect();
     blocks.push(json!({"type": "text", "text": prompt.text}));
     to_raw(&blocks).ok()
+}
+
+/// Stores what was typed to sign in; returns where, in words.
+pub(super) fn store_sign_in(env: &Env, cwd: &Path, entry: &SignInEntry) -> Result<String, String> {
+    let place = engine::prompt_history::store_key(env, &entry.key)?;
+    let Some(endpoint) = &entry.endpoint else { return Ok(place) };
+    let settings = engine::prompt_history::store_endpoint(env, cwd, endpoint)?;
+    let what = if endpoint.model.is_some() { "the address and the model" } else { "the address" };
+    Ok(format!("{place}, {what} in {settings}"))
 }

@@ -1,8 +1,8 @@
 //! Panel jobs: files and git are read outside the loop, and the result arrives as an input.
 
-use super::effects::EffectRunner;
+use super::effects::{EffectRunner, store_sign_in};
 use crate::app::AppInput;
-use crate::app::panel::{PanelJob, PanelJobResult};
+use crate::app::panel::{PanelJob, PanelJobResult, StoredSignIn};
 use engine::screens;
 use std::path::PathBuf;
 
@@ -46,7 +46,10 @@ impl EffectRunner {
                 }
                 PanelJob::Memory => PanelJobResult::Memory(screens::memory(&boot)),
                 PanelJob::Doctor => PanelJobResult::Doctor(doctor(&boot.env)),
-                PanelJob::SignIn(key) => PanelJobResult::SignedIn(engine::prompt_history::store_key(&boot.env, &key)),
+                PanelJob::SignIn(entry) => PanelJobResult::SignedIn(
+                    store_sign_in(&boot.env, &boot.cwd, &entry)
+                        .map(|place| StoredSignIn { place, has_endpoint: entry.endpoint.is_some() }),
+                ),
                 PanelJob::SignOut => PanelJobResult::SignedOut(screens::sign_out(&boot.env)),
                 PanelJob::EditSettings(_) | PanelJob::EditKeys | PanelJob::EditFile(_) | PanelJob::Diff => {
                     PanelJobResult::Note(Err("There is no home directory for that file: set HOME".into()))

@@ -107,8 +107,9 @@ impl TerminalScreen {
 
     fn encoded(&self, line: &StyledLine) -> Vec<u8> {
         let mut bytes = Vec::new();
+        let line = terminal::glyphs::shown(line, self.surface.profile().glyphs);
         let line = line.truncated(self.surface.size().columns);
-        encode(&line, self.surface.profile().capabilities, BackgroundFill::TextOnly, &mut bytes);
+        encode(&line, self.surface.profile().capabilities, BackgroundFill::ToEdge, &mut bytes);
         bytes
     }
 

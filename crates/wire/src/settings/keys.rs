@@ -200,6 +200,8 @@ keys! {
         "defaultShell" default_shell: Option<String> => one_of(&["bash", "powershell"]), no_effect("gimlet does not run on Windows");
         /// Complete emoji names.
         "emojiCompletionEnabled" emoji_completion_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
+        /// Who wraps prose in the terminal: gimlet at words, or the terminal itself, anew after each resize.
+        "wrap" wrap: Option<String> => one_of(&["words", "terminal"]);
         /// Fewer animations.
         "prefersReducedMotion" prefers_reduced_motion: Option<bool>;
         /// Suggest the next prompt.
@@ -211,7 +213,7 @@ keys! {
         /// Offer to clear the context when a plan is accepted.
         "showClearContextOnPlanAccept" show_clear_context_on_plan_accept: Option<bool>;
         /// Show how long a turn took.
-        "showTurnDuration" show_turn_duration: Option<bool> => no_effect("the terminal interface has no such choice");
+        "showTurnDuration" show_turn_duration: Option<bool>;
         /// Spelling: enabled, checker, language, colour.
         "spellcheck" spellcheck: Option<Value> => user_managed, no_effect("the terminal interface has no such choice");
         /// Tips while waiting.

@@ -1,13 +1,16 @@
 //! Redirections and here-documents of a command: the files they open, and what they do to its streams.
 
 use super::{GrammarReader, reads_only};
-use crate::shell::expansion;
 use crate::shell::script::{FileRedirect, ReadingStyle};
 use crate::shell::suspects::PossibleCommand;
+use crate::shell::{expansion, written};
 use brush_parser::ast;
 
 impl GrammarReader {
     pub(super) fn loose_redirects(&mut self, redirects: Option<&ast::RedirectList>) {
+        if let Some(text) = written::redirects(redirects) {
+            self.note(|| text);
+        }
         let mut suspect = PossibleCommand::default();
         for redirect in redirects.iter().flat_map(|list| &list.0) {
             if let Some(redirect) = self.redirect(redirect) {

@@ -1,15 +1,39 @@
-//! Fits the parts of a dialog into a height.
+//! The frame of a dialog: a thin rule, the question, what it is about, the answers and the keys. Fits them into a height.
 
 use super::DialogArea;
 use terminal::style::{StyledLine, TextStyle};
+use terminal::text;
 use terminal::theme::ThemeToken;
 
 /// Rows of a preview inside the dialog, where there is room; the rest can be scrolled to.
 pub const PREVIEW_ROWS: usize = 12;
 /// Terminal rows from which blank rows separate the parts.
 const ROOMY: usize = 16;
+/// Columns from which there is a margin.
+const WIDE: usize = 32;
+
+impl DialogArea<'_> {
+    /// Blank columns at the left edge.
+    pub fn margin(&self) -> usize {
+        if self.columns >= WIDE { 2 } else { 0 }
+    }
+
+    /// The place inside the margin, for which the parts are wrapped.
+    #[must_use]
+    pub fn inner(&self) -> Self {
+        Self { columns: self.columns - self.margin(), ..*self }
+    }
+
+    /// One answer among others, with its number.
+    pub fn option(&self, index: usize, label: &str, is_chosen: bool) -> Vec<StyledLine> {
+        let style = if is_chosen { self.theme.fg(ThemeToken::Permission) } else { TextStyle::PLAIN };
+        let mark = if is_chosen { "❯" } else { " " };
+        StyledLine::styled(format!("{mark} {}. {label}", index + 1), style).wrapped(self.columns, 5)
+    }
+}
 
 /// The parts of a dialog. When there is too little room, the choices matter most, then the title, then the preview.
+#[derive(Default)]
 pub struct DialogLayout {
     pub head: Vec<StyledLine>,
     pub middle: Vec<StyledLine>,
@@ -21,30 +45,27 @@ pub struct DialogLayout {
 }
 
 impl DialogLayout {
-    /// `top` is the first visible row of the middle; `caret` is relative to the choices, the result to the dialog.
+    /// `top` is the first visible row of the middle; `caret` is relative to the choices, the result to the dialog. The
+    /// parts are wrapped for the inside of `place`.
     pub fn rows(
         self,
         place: &DialogArea<'_>,
         top: usize,
         caret: Option<(usize, usize)>,
     ) -> (Vec<StyledLine>, Option<(usize, usize)>) {
-        let (theme, rows, columns) = (place.theme, place.rows.max(2), place.columns);
+        let (theme, rows, margin) = (place.theme, place.rows.max(2), place.margin());
         let faint = theme.fg(ThemeToken::Inactive);
-        let mut hint: Vec<StyledLine> = StyledLine::styled(self.hint, faint).wrapped(columns, 0);
+        let mut hint: Vec<StyledLine> = StyledLine::styled(self.hint, faint).wrapped(place.inner().columns, 0);
         hint.truncate(rows / 6);
-        let rule = if rows > 8 {
-            vec![StyledLine::styled("─".repeat(columns), theme.fg(ThemeToken::Permission))]
-        } else {
-            Vec::new()
-        };
-        let mut head = self.head;
+        let rule = (rows > 8).then(|| StyledLine::styled("─".repeat(place.columns), theme.fg(ThemeToken::Permission)));
+        let mut head = with_count(self.head, place);
         head.truncate((rows / 6).max(1));
         let mut choices = self.choices;
-        let most = rows - rule.len() - head.len() - hint.len();
-        // With nothing in between, the gap separates the choices from the question.
-        let is_bare = self.middle.is_empty() && self.info.is_empty();
-        let parts = (usize::from(!self.middle.is_empty()) + usize::from(!self.info.is_empty())).max(1);
-        let gaps = if rows >= ROOMY && choices.len() + parts < most { parts } else { 0 };
+        let most = rows - rule.iter().len() - head.len() - hint.len();
+        // Below the question, each of the parts, and above the keys.
+        let parts = usize::from(!self.middle.is_empty()) + usize::from(!self.info.is_empty());
+        let wanted = 1 + parts + usize::from(!hint.is_empty());
+        let gaps = if rows >= ROOMY && choices.len() + wanted + parts <= most { wanted } else { 0 };
         let skipped =
             if choices.len() > most { self.chosen.saturating_sub(most - 1).min(choices.len() - most) } else { 0 };
         choices.drain(..skipped);
@@ -53,21 +74,48 @@ impl DialogLayout {
         let mut info = self.info;
         info.truncate(left.saturating_sub(self.middle.len().min(PREVIEW_ROWS)).max(left / 3));
         let room = left - info.len().min(left);
-        let mut out = rule;
-        out.append(&mut head);
-        if gaps > 0 && is_bare {
-            out.push(StyledLine::new());
+        let middle = window(self.middle, top, room.min(PREVIEW_ROWS.max(rows / 2)), faint);
+        let mut inside = head;
+        for mut part in [middle, info] {
+            inside.extend((gaps > 0 && !part.is_empty()).then(StyledLine::new));
+            inside.append(&mut part);
         }
-        for mut part in [window(self.middle, top, room.min(PREVIEW_ROWS.max(rows / 2)), faint), info] {
-            let gap = usize::from(gaps > 0 && !part.is_empty());
-            out.append(&mut part);
-            out.extend(std::iter::repeat_n(StyledLine::new(), gap));
-        }
-        let caret = caret.map(|(row, column)| (out.len() + row.saturating_sub(skipped), column));
-        out.append(&mut choices);
-        out.append(&mut hint);
-        (out, caret)
+        inside.extend((gaps > 0).then(StyledLine::new));
+        let above = inside.len() + rule.iter().len();
+        let caret = caret.map(|(row, column)| (above + row.saturating_sub(skipped), column + margin));
+        inside.append(&mut choices);
+        inside.extend((gaps > 0 && !hint.is_empty()).then(StyledLine::new));
+        inside.append(&mut hint);
+        let indented = inside.into_iter().map(|line| indent(line, margin));
+        (rule.into_iter().chain(indented).collect(), caret)
     }
+}
+
+/// How many questions there are, at the right edge of the question.
+fn with_count(mut head: Vec<StyledLine>, place: &DialogArea<'_>) -> Vec<StyledLine> {
+    if place.waiting == 0 {
+        return head;
+    }
+    let count = format!("1 of {}", place.waiting + 1);
+    let columns = place.inner().columns;
+    let faint = place.theme.fg(ThemeToken::Inactive);
+    let room = head.first().and_then(|title| columns.checked_sub(title.width() + text::width(&count) + 2));
+    match (head.first_mut(), room) {
+        (Some(title), Some(room)) => title.push(format!("{}{count}", " ".repeat(room)), faint),
+        _ => head.push(StyledLine::styled(count, faint)),
+    }
+    head
+}
+
+/// The line behind `columns` blanks; a background goes on to both edges.
+pub(super) fn indent(line: StyledLine, columns: usize) -> StyledLine {
+    if line.is_empty() || columns == 0 {
+        return line;
+    }
+    let mut row = StyledLine::plain(" ".repeat(columns));
+    row.fill = line.fill;
+    row.append(line);
+    row
 }
 
 /// The lines that fit, with a count of the hidden ones.
@@ -83,6 +131,20 @@ fn window(lines: Vec<StyledLine>, top: usize, room: usize, faint: TextStyle) -> 
     let top = top.min(all - shown);
     let mut out: Vec<StyledLine> = lines.into_iter().skip(top).take(shown).collect();
     let (above, below) = (top, all - top - shown);
-    out.push(StyledLine::styled(format!("  … {above} rows above, {below} below (pgup, pgdn)"), faint));
+    let rows = |count: usize| if count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
+    let hidden = match (above, below) {
+        (0, below) => format!("… {} below · pgdn", rows(below)),
+        (above, 0) => format!("… {} above · pgup", rows(above)),
+        (above, below) => format!("… {} above, {below} below · pgup pgdn", rows(above)),
+    };
+    out.push(StyledLine::styled(format!("  {hidden}"), faint));
     out
+}
+
+/// The text of rows inside the margin.
+#[cfg(test)]
+pub(in crate::app) fn inside_margin(rows: &[StyledLine], place: &DialogArea<'_>) -> Vec<String> {
+    let margin = " ".repeat(place.margin());
+    let inside = |row: &StyledLine| row.text().strip_prefix(&margin).map_or_else(|| row.text(), str::to_owned);
+    rows.iter().map(inside).collect()
 }

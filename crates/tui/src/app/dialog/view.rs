@@ -1,5 +1,6 @@
 //! Draws a permission dialog: the title, exactly what would run, why the engine asks, and what each choice would save.
 
+use super::layout::indent;
 use super::{Dialog, DialogArea, DialogChoice, DialogField, DialogLayout};
 use crate::app::panel::rules;
 use crate::app::session::SessionDisplay;
@@ -33,7 +34,12 @@ impl Dialog {
                 diff::render(&hunks, &look(self.field_text("file_path")))
             }
             _ if self.is_plan() => {
-                let look = markdown::MarkdownOptions { theme, columns, syntax: markdown::SyntaxColouring::Coloured };
+                let look = markdown::MarkdownOptions {
+                    theme,
+                    columns,
+                    syntax: markdown::SyntaxColouring::Coloured,
+                    wrap: markdown::ProseWrap::Terminal,
+                };
                 markdown::render(self.field_text("plan"), &look)
             }
             "Write" => {
@@ -69,7 +75,7 @@ impl Dialog {
 
     fn title(&self, place: &DialogArea<'_>) -> String {
         let path = |name: &str| text::clean(&text::reveal(place.session.short_path(self.field_text(name))));
-        let title = match self.request.tool_name.as_str() {
+        match self.request.tool_name.as_str() {
             _ if self.is_plan() => "The plan is ready. Do you want to go on with it?".to_owned(),
             "Bash" => "Do you want to run this command?".to_owned(),
             "Edit" | "MultiEdit" => format!("Do you want to edit {}?", path("file_path")),
@@ -81,20 +87,26 @@ impl Dialog {
                 let name = tools::label(tool, &self.request.input, place.session).name;
                 format!("Do you want to use {}?", text::clean(&name))
             }
-        };
-        let mut facts = vec![title];
+        }
+    }
+
+    /// The question in bold; below it what the model says about the call, and what else there is to know about it.
+    fn head(&self, place: &DialogArea<'_>) -> Vec<StyledLine> {
+        let (accent, faint) = (place.theme.fg(ThemeToken::Permission), place.theme.fg(ThemeToken::Inactive));
+        let mut head = StyledLine::styled(self.title(place), accent.bold()).wrapped(place.columns, 2);
+        let mut facts = Vec::new();
         if self.is_edited {
-            facts.push("changed by you".into());
+            facts.push("changed by you".to_owned());
         }
         if let Some(agent) = &self.request.agent_id {
             facts.push(format!("asked by agent {}", text::clean(place.session.agent_name(agent))));
         }
-        match place.waiting {
-            0 => {}
-            1 => facts.push("1 more question".into()),
-            more => facts.push(format!("{more} more questions")),
+        let purpose = self.request.input.get("description").and_then(Value::as_str).map(text::clean);
+        facts.extend(purpose.map(|purpose| purpose.trim().replace('\n', " ")).filter(|purpose| !purpose.is_empty()));
+        if !facts.is_empty() {
+            head.extend(StyledLine::styled(facts.join(" · "), faint).wrapped(place.columns, 2));
         }
-        facts.join(" · ")
+        head
     }
 
     /// The dialog in at most `place.rows` rows, and the caret while a text is typed.
@@ -105,32 +117,30 @@ impl Dialog {
         if let Some(form) = &self.form {
             return form.rows(place);
         }
-        let (theme, columns) = (place.theme, place.columns);
-        let accent = theme.fg(ThemeToken::Permission);
+        let inner = &place.inner();
         let mut choices = Vec::new();
         let mut chosen = 0;
         for (index, choice) in self.choices.iter().enumerate() {
             let here = index == self.chosen;
-            let text = format!("{} {}. {}", if here { "❯" } else { " " }, index + 1, self.label(*choice));
             chosen = if here { choices.len() } else { chosen };
-            choices.extend(StyledLine::styled(text, if here { accent } else { TextStyle::PLAIN }).wrapped(columns, 5));
+            choices.extend(inner.option(index, &self.label(*choice), here));
         }
         let mut caret = None;
         if let Some(field) = &self.field {
             let (lead, editor) = match field {
-                DialogField::Comment(editor) => ("  comment: ", editor),
-                DialogField::Rule(_, editor) => ("  rule: ", editor),
+                DialogField::Comment(editor) => (self.comment_lead(), editor),
+                DialogField::Rule(_, editor) => ("     rule: ", editor),
             };
             let column = text::width(lead) + text::width(&editor.text()[..editor.cursor()]);
             chosen = choices.len();
-            caret = Some((chosen, column.min(columns.saturating_sub(1))));
-            choices.push(StyledLine::styled(lead, theme.fg(ThemeToken::Inactive)).and(editor.text(), TextStyle::PLAIN));
+            caret = Some((chosen, column.min(inner.columns.saturating_sub(1))));
+            let faint = place.theme.fg(ThemeToken::Inactive);
+            choices.push(StyledLine::styled(lead, faint).and(editor.text(), TextStyle::PLAIN));
         }
-        let head = StyledLine::styled(self.title(place), accent.bold()).wrapped(columns, 2);
         let sheet = DialogLayout {
-            head,
-            middle: self.middle(place),
-            info: self.info(place),
+            head: self.head(inner),
+            middle: self.middle(inner),
+            info: self.info(inner),
             choices,
             chosen,
             hint: self.hint(),
@@ -138,18 +148,21 @@ impl Dialog {
         sheet.rows(place, self.top, caret)
     }
 
+    /// What is typed below the answers.
+    fn comment_lead(&self) -> &'static str {
+        match self.choice() {
+            DialogChoice::No if self.is_plan() => "     what to change: ",
+            DialogChoice::No => "     what to do instead: ",
+            _ => "     note: ",
+        }
+    }
+
     /// The preview, indented and wrapped.
-    fn middle(&self, place: &DialogArea<'_>) -> Vec<StyledLine> {
+    pub(in crate::app) fn middle(&self, place: &DialogArea<'_>) -> Vec<StyledLine> {
         let columns = place.columns.saturating_sub(2).max(1);
         let preview = self.preview(place.session, place.theme, columns);
         let wrapped = preview.iter().flat_map(|line| line.wrapped(columns, 0));
-        let indented = wrapped.map(|line| {
-            let mut row = StyledLine::plain("  ");
-            row.fill = line.fill;
-            row.append(line);
-            row
-        });
-        indented.collect()
+        wrapped.map(|line| indent(line, 2)).collect()
     }
 
     /// The parts of the command, reasons and places that the user needs to decide.
@@ -157,7 +170,8 @@ impl Dialog {
         let (theme, columns) = (place.theme, place.columns);
         let faint = theme.fg(ThemeToken::Inactive);
         let mut rows = Vec::new();
-        for part in &self.request.command_parts {
+        let parts = &self.request.command_parts;
+        for part in parts.iter().filter(|_| parts.len() > 1) {
             let (sign, token) = match &*part.decision {
                 "allow" => ("✔", ThemeToken::Success),
                 "deny" => ("✘", ThemeToken::Error),
@@ -172,10 +186,12 @@ impl Dialog {
             rows.extend(line.wrapped(columns, 4));
         }
         if let Some(reason) = self.reason() {
-            rows.extend(StyledLine::styled(reason, faint).wrapped(columns, 0));
+            let style = theme.fg(ThemeToken::Warning);
+            rows.extend(StyledLine::styled(sentence(&reason), style).wrapped(columns, 0));
         }
-        if let Some(path) = &self.request.blocked_path {
-            let text = format!("Outside the permitted places: {}", text::clean(path));
+        let reason = self.request.decision_reason.as_deref().unwrap_or_default();
+        if let Some(path) = self.request.blocked_path.as_deref().filter(|path| !reason.contains(path)) {
+            let text = format!("Path: {}", text::clean(path));
             rows.extend(StyledLine::styled(text, faint).wrapped(columns, 0));
         }
         if let Some(path) = self.request.input.get("planFilePath").and_then(Value::as_str) {
@@ -209,7 +225,7 @@ impl Dialog {
         match self.request.requires_user_interaction {
             true if self.is_plan() => None,
             true => Some("This tool asks every time.".into()),
-            false => self.request.decision_reason.as_deref().map(text::clean),
+            false => self.request.decision_reason.as_deref().filter(|reason| !reason.is_empty()).map(text::clean),
         }
     }
 
@@ -221,9 +237,6 @@ impl Dialog {
             let from = rules::place_name(&rule.source);
             lines.push(format!("The rule {}{content} of {from} asks for it", text::clean(&rule.tool_name)));
         }
-        if let Some(purpose) = self.request.input.get("description").and_then(Value::as_str) {
-            lines.push(format!("The model says: {}", text::clean(purpose)));
-        }
         let needs = self.request.command_parts.iter().filter(|part| part.decision != "allow").count();
         lines.push(match (self.class(), self.request.command_parts.len()) {
             (ToolClass::Shell, 0) => "One command; it is in no list of harmless ones, and no rule allows it".into(),
@@ -234,24 +247,27 @@ impl Dialog {
         lines
     }
 
-    /// Programs that watch the screen look for "esc to cancel", so it is placed early enough not to be cut off.
+    /// Programs that watch the screen look for "esc to cancel", so it comes first and is not cut off.
     fn hint(&self) -> String {
-        let mut keys = vec!["enter to choose", "esc to cancel"];
         match &self.field {
-            Some(DialogField::Comment(_)) => return "enter to answer · esc to cancel the comment".into(),
+            Some(DialogField::Comment(_)) if self.choice() == DialogChoice::No => {
+                return "enter to send · esc to cancel what you type".into();
+            }
+            Some(DialogField::Comment(_)) => return "enter to answer · esc to cancel the note".into(),
             Some(DialogField::Rule(..)) => return "enter to take this rule · esc to cancel the change".into(),
-            None => keys.push("tab to comment"),
+            None => {}
         }
+        let mut keys = vec!["esc to cancel", "tab adds a note"];
         if self.editable().is_some() {
-            keys.push("ctrl+g to edit");
+            keys.push("ctrl+g edits");
         }
         if self.choice() == DialogChoice::YesAlways && rule_suggestions::count(&self.request.permission_suggestions) > 0
         {
-            keys.push("e to edit the rule");
+            keys.push("e edits the rule");
             keys.push("←→ where");
         }
         if !self.is_plan() {
-            keys.push("ctrl+e why");
+            keys.push("ctrl+e why it asks");
         }
         keys.join(" · ")
     }
@@ -268,7 +284,13 @@ impl Dialog {
             DialogChoice::PlanBypassing => "Yes, and bypass all permissions".into(),
             DialogChoice::PlanAsking => "Yes, and ask for each edit".into(),
             DialogChoice::No if self.is_plan() => "No, keep planning".into(),
-            DialogChoice::No => "No".into(),
+            DialogChoice::No => "No, and say what to do instead".into(),
         }
     }
+}
+
+/// The text with a capital letter in front.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }

@@ -96,6 +96,7 @@ impl App {
             self.initialize_request = None;
             self.is_ready = true;
             self.request_settings();
+            self.effects.push(AppEffect::LookAtRepository);
         }
         if let Some(what) = self.pending_responses.remove(&id) {
             return self.receive_response(what, response);

@@ -133,6 +133,8 @@ impl App {
 
     /// Prints the output of a command that ran locally.
     pub(super) fn local_output(&mut self, content: &str) {
+        // It may have changed the model, the effort or the session's name; the engine says so after the command.
+        self.interface_settings.are_outdated = true;
         self.transcript.add(TranscriptItemKind::Result, content);
         let content = terminal::text::clean(content);
         let lines = terminal::style::lines_of(content.trim_end(), terminal::style::TextStyle::PLAIN);

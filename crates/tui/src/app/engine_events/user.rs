@@ -71,7 +71,7 @@ impl App {
             let by_key = self.activity.turn.as_ref().is_none_or(|turn| turn.waits == TurnWait::Interrupting);
             let question =
                 if by_key { "Interrupted. What should be done instead?" } else { "What should be done instead?" };
-            self.note(question, ThemeToken::Error);
+            self.note(question, ThemeToken::Inactive);
         } else if let Some(output) = text_between(text, "<local-command-stdout>", "</local-command-stdout>") {
             self.note(output, ThemeToken::Text);
         } else if let Some(output) = text_between(text, "<local-command-stderr>", "</local-command-stderr>") {

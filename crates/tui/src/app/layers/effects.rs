@@ -102,6 +102,8 @@ impl App {
     }
 
     pub(in crate::app) fn open_layer(&mut self, layer: impl Layer) -> LayerId {
+        // A question may stay for long, and the live region should be low then.
+        self.print_banner();
         self.layers.push(Box::new(layer))
     }
 

@@ -20,11 +20,19 @@ pub enum PanelJob {
     Themes,
     Doctor,
     Diff,
-    SignIn(String),
+    SignIn(crate::app::onboarding::SignInEntry),
     SignOut,
 }
 
 impl Eq for PanelJob {}
+
+/// Where a key was stored, in words.
+#[derive(Debug)]
+pub struct StoredSignIn {
+    pub place: String,
+    /// The key is one for an endpoint that was stored with it.
+    pub has_endpoint: bool,
+}
 
 /// The result of a panel job.
 #[derive(Debug)]
@@ -45,7 +53,7 @@ pub enum PanelJobResult {
     /// The files with instructions that can be opened.
     Memory(Result<engine::screens::MemoryPlaces, String>),
     /// Where the key is stored now.
-    SignedIn(Result<String, String>),
+    SignedIn(Result<StoredSignIn, String>),
     /// Whether a stored key existed.
     SignedOut(Result<bool, String>),
     Doctor(String),

@@ -44,7 +44,7 @@ impl CallOutcome {
 pub fn result(tool: &str, input: &Value, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
     if outcome.is_error {
         let (text, token) = match strip_tags(&outcome.text) {
-            NOT_RUN => (INTERRUPTED, ThemeToken::Error),
+            NOT_RUN => (INTERRUPTED, ThemeToken::Inactive),
             // For a resumed conversation only the message to the model is known.
             REFUSED_MESSAGE => (REFUSED_LABEL, ThemeToken::Inactive),
             KEEP_PLANNING_MESSAGE => (STILL_PLANNING_LABEL, ThemeToken::Inactive),
@@ -164,7 +164,12 @@ fn agent_report(outcome: &CallOutcome, theme: &Theme) -> Vec<StyledLine> {
 /// An approved plan, because the dialog that showed it is closed. A long plan was already printed above the dialog.
 fn approved_plan(input: &Value, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
     let plan = Some(outcome.text_at("/plan")).filter(|plan| !plan.is_empty()).unwrap_or_else(|| field(input, "plan"));
-    let look = |columns| markdown::MarkdownOptions { theme, columns, syntax: markdown::SyntaxColouring::Coloured };
+    let look = |columns| markdown::MarkdownOptions {
+        theme,
+        columns,
+        syntax: markdown::SyntaxColouring::Coloured,
+        wrap: markdown::ProseWrap::Terminal,
+    };
     let mut lines = vec![StyledLine::styled("Approved", theme.fg(ThemeToken::Success))];
     if markdown::render(plan, &look(columns)).len() <= crate::app::dialog::PREVIEW_ROWS {
         lines.extend(markdown::render(plan, &look(columns.saturating_sub(4))));
