@@ -168,9 +168,8 @@ fn the_model_is_picked_from_a_list() {
     let mut terminal = start(&sandbox, (100, 30));
     terminal.send("\x1bp");
     let screen = terminal.wait_for("Another model…");
-    let row = screen.lines().find(|row| row.contains("Haiku")).unwrap();
-    let digit = row.trim_start_matches(['❯', ' ']).chars().next().unwrap();
-    for _ in 0..digit.to_digit(10).unwrap() - 1 {
+    let place = |part: &str| screen.lines().position(|row| row.contains(part)).unwrap();
+    for _ in place("❯")..place("Haiku") {
         terminal.send(DOWN);
     }
     terminal.wait_until("haiku is pointed at", |screen| {

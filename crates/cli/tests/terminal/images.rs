@@ -164,7 +164,7 @@ fn an_answer_is_copied_by_a_program_or_through_the_terminal() {
     terminal.wait_for("answer.md");
     assert_eq!(sandbox.read("answer.md"), "Copy me.");
     terminal.send("/copy 7\r");
-    terminal.wait_for("There is no such answer");
+    terminal.wait_for("No such answer");
     drop(terminal);
     sandbox.set("SSH_TTY", "/dev/pts/9");
     let mut far = answered(&sandbox);
