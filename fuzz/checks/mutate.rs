@@ -1,6 +1,11 @@
 //! A small seeded mutator for smoke runs on stable: the same inputs on every machine, near enough to real ones that the
 //! parsers go deep. Real fuzzing is `cargo xtask fuzz`.
 
+#[path = "unescaped.rs"]
+mod unescaped;
+
+use unescaped::unescaped;
+
 /// Pieces that parsers care about.
 const TOKENS: [&[u8]; 16] = [
     b"\n",
@@ -37,29 +42,6 @@ pub(crate) fn kept(corpus: &str, check: fn(&[u8])) {
     for line in corpus.lines() {
         check(&unescaped(line));
     }
-}
-
-/// The reverse of `escape_ascii`.
-fn unescaped(line: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut rest = line.as_bytes();
-    while let [first, more @ ..] = rest {
-        let (byte, skipped) = match (first, more) {
-            (b'\\', [b'x', high, low, ..]) => (hex(*high) << 4 | hex(*low), 4),
-            (b'\\', [b'n', ..]) => (b'\n', 2),
-            (b'\\', [b'r', ..]) => (b'\r', 2),
-            (b'\\', [b't', ..]) => (b'\t', 2),
-            (b'\\', [other, ..]) => (*other, 2),
-            (byte, _) => (*byte, 1),
-        };
-        bytes.push(byte);
-        rest = &rest[skipped..];
-    }
-    bytes
-}
-
-fn hex(digit: u8) -> u8 {
-    (digit as char).to_digit(16).map_or(0, |value| value as u8)
 }
 
 struct Mutator(u64);

@@ -342,3 +342,33 @@ def test_tools_of_the_program(box, model):
     assert "went wrong" in json.dumps(results[1].content) and results[1].is_error
     (calc,) = status["mcpServers"]
     assert (calc["name"], calc["status"]) == ("calc", "connected") and {t["name"] for t in calc["tools"]} == {"add", "fail"}
+
+
+def test_files_go_back_to_a_prompt(box, model):
+    """[SDK-85] [LNG-12] `rewind_files` of the client, and its dry run as the control request behind it."""
+    target = box.project / "a.txt"
+    target.write_text("one\n")
+    model.push(bash("echo two > a.txt"), reply(text("x")), bash("echo three > a.txt; echo made > b.txt", "toolu_2"), reply(text("y")))
+    made = options(
+        box, allowed_tools=["Bash"], enable_file_checkpointing=True, extra_args={"replay-user-messages": None}
+    )  # fmt: skip
+
+    async def turn(client, prompt):
+        await client.query(prompt)
+        seen = await gather(client.receive_response())
+        return next(m.uuid for m in of(seen, sdk.UserMessage) if m.uuid and isinstance(m.content, str))
+
+    async def work():
+        async with ClaudeSDKClient(made) as client:
+            first, second = await turn(client, "first"), await turn(client, "second")
+            dry = {"subtype": "rewind_files", "user_message_id": first, "dry_run": True}
+            plan = await client._query._send_control_request(dry)
+            assert (plan["canRewind"], plan["insertions"], plan["deletions"]) == (True, 1, 2), plan
+            assert sorted(plan["filesChanged"]) == [str(target), str(box.project / "b.txt")]
+            assert target.read_text() == "three\n"
+            await client.rewind_files(second)
+            assert target.read_text() == "two\n" and not (box.project / "b.txt").exists()
+            await client.rewind_files(first)
+            assert target.read_text() == "one\n"
+
+    run(work())

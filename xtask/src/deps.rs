@@ -5,7 +5,7 @@
 use crate::modules::ModuleGraph;
 use crate::source;
 use crate::steps::cargo_program;
-use crate::tool_names;
+use crate::{plurals, tool_names};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,7 +104,8 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     if !wrong.is_empty() {
         bail!("edges between modules (the limits are in xtask/src/deps.rs):\n  {}", wrong.join("\n  "));
     }
-    tool_names::check(root)
+    tool_names::check(root)?;
+    plurals::check(root)
 }
 
 /// Cycles that are too large, and modules that use the session without driving it.

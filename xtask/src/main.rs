@@ -15,6 +15,7 @@ mod ids;
 mod keep_data;
 mod modules;
 mod mutate;
+mod plurals;
 mod record;
 mod settings;
 mod shape;

@@ -106,7 +106,12 @@ fn documentation(root: &Path) -> Result<()> {
 
 /// Installs missing system programs where that is possible. Tests that need a missing program report NOT RUN.
 fn system_packages(root: &Path) {
-    let wanted = [("/usr/bin/bwrap", "bubblewrap"), ("/usr/bin/tmux", "tmux"), ("/usr/bin/rg", "ripgrep")];
+    let wanted = [
+        ("/usr/bin/bwrap", "bubblewrap"),
+        ("/usr/bin/tmux", "tmux"),
+        ("/usr/bin/rg", "ripgrep"),
+        ("/usr/bin/vim.tiny", "vim-tiny"),
+    ];
     let missing: Vec<&str> =
         wanted.iter().filter(|(path, _)| !Path::new(path).exists()).map(|(_, name)| *name).collect();
     if missing.is_empty() || !Path::new("/usr/bin/apt-get").exists() {

@@ -201,6 +201,7 @@ fn options(args: Args, around: &LaunchEnvironment, cwd: &Path) -> Result<Session
     options.conversation.choice = session;
     options.host.partial_messages = streams && args.partial_messages;
     options.host.multi_turn = multi_turn;
+    options.host.checkpoints_on_request = multi_turn;
     options.host.replay_user_messages = multi_turn && args.replay_user_messages;
     if let Some(entrypoint) = env.non_empty("CLAUDE_CODE_ENTRYPOINT") {
         entrypoint.clone_into(&mut options.host.entrypoint);

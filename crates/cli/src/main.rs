@@ -18,6 +18,7 @@ mod parse;
 mod permissions;
 mod preferences;
 mod project;
+mod rewind;
 mod sandbox;
 mod sessions;
 mod settings_problems;
@@ -90,6 +91,7 @@ fn run_subcommand(what: CliSubcommand, name: &str, rest: &[OsString]) -> u8 {
         CliSubcommand::Sessions => sessions::run(rest, &Env::snapshot()).unwrap_or_else(|message| fail(&message)),
         CliSubcommand::Hooks => print_outcome(hooks::run(rest, &Env::snapshot())),
         CliSubcommand::Trust => print_outcome(trust::run(rest, &Env::snapshot())),
+        CliSubcommand::Rewind => print_outcome(rewind::run(rest, &Env::snapshot())),
         CliSubcommand::Undo => print_outcome(undo::run(rest, &Env::snapshot())),
         CliSubcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
             Ok((text, code)) => print(&text).max(code),

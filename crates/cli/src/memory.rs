@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use sys::Env;
+use wire::counting::counted;
 
 pub(crate) const USAGE: &str = "Usage: gimlet memory show [PATH] [--json]
 
@@ -103,7 +104,7 @@ impl MemoryReport {
         for finding in &self.memory.findings {
             writeln!(out, "{finding}").ok();
         }
-        write!(out, "{} files, about {total} tokens", self.files().count()).ok();
+        write!(out, "{}, about {total} tokens", counted(self.files().count(), "file")).ok();
         out
     }
 

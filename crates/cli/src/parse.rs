@@ -19,14 +19,32 @@ pub(crate) enum ParseExit {
 
 /// Parses everything after the program name.
 pub(crate) fn parse(argv: &[OsString]) -> Result<Args, ParseExit> {
-    let matches = command().try_get_matches_from(argv).map_err(|error| explain(&error))?;
+    // Most runs name few flags, and building the others takes longer than the rest of the parsing. Only a word that
+    // begins like a flag could mean something else with all of them, and such a word fails here.
+    let named: Vec<&'static CliFlag> = FLAGS.iter().filter(|flag| may_be_named(flag, argv)).collect();
+    let matches = command_of(named.iter().copied())
+        .try_get_matches_from(argv)
+        .or_else(|_| command().try_get_matches_from(argv))
+        .map_err(|error| explain(&error))?;
     let mut args = Args::default();
-    let given = FLAGS.iter().filter(|f| matches.value_source(f.long).is_some_and(is_given));
+    let given = named.into_iter().filter(|f| matches.value_source(f.long).is_some_and(is_given));
     for flag in given {
         apply(flag, values_of(flag, &matches), &mut args).map_err(ParseExit::Usage)?;
     }
     args.prompt = prompt(&matches).map_err(ParseExit::Usage)?;
     Ok(args)
+}
+
+/// Whether a word could name the flag, alone, with a value, or among other letters.
+fn may_be_named(flag: &CliFlag, argv: &[OsString]) -> bool {
+    let names_it = |word: &[u8]| match word.strip_prefix(b"--") {
+        Some(rest) => {
+            let name = rest.split(|byte| *byte == b'=').next().unwrap_or(rest);
+            std::iter::once(&flag.long).chain(flag.aliases).any(|long| long.as_bytes() == name)
+        }
+        None => word.first() == Some(&b'-') && flag.short.is_some_and(|short| word.contains(&(short as u8))),
+    };
+    argv.iter().any(|word| names_it(word.as_encoded_bytes()))
 }
 
 fn is_given(source: clap::parser::ValueSource) -> bool {
@@ -78,6 +96,10 @@ fn prompt(matches: &ArgMatches) -> Result<Option<String>, String> {
 
 /// The session command line. Subcommands are dispatched before this parser is built.
 pub(crate) fn command() -> Command {
+    command_of(FLAGS)
+}
+
+fn command_of(flags: impl IntoIterator<Item = &'static CliFlag>) -> Command {
     let mut command = Command::new("gimlet")
         .no_binary_name(true)
         .args_override_self(true)
@@ -86,7 +108,7 @@ pub(crate) fn command() -> Command {
         .max_term_width(100)
         .override_usage("gimlet [options] [prompt]\n       gimlet <command> [options]")
         .help_template("gimlet, a coding agent for the command line\n\nUsage: {usage}\n\n{all-args}{after-help}");
-    for flag in FLAGS {
+    for flag in flags {
         command = command.arg(argument(flag));
     }
     let last = |name, short, action, help| {

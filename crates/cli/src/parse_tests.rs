@@ -219,6 +219,43 @@ fn hidden_flags_of_clients_are_accepted() {
 }
 
 #[test]
+fn a_parser_of_the_named_flags_reads_the_same_as_one_of_all() {
+    let read = |command: Command, argv: &[OsString]| {
+        let matches = command.try_get_matches_from(argv).map_err(|error| format!("{error}")).ok()?;
+        let given = |flag: &&CliFlag| {
+            matches!(matches.try_contains_id(flag.long), Ok(true))
+                && matches.value_source(flag.long).is_some_and(is_given)
+        };
+        let values = FLAGS.iter().filter(given).map(|flag| (flag.long, values_of(flag, &matches))).collect::<Vec<_>>();
+        Some((values, prompt(&matches)))
+    };
+    let mut understood = 0;
+    for flag in FLAGS {
+        let long = format!("--{}", flag.long);
+        let (joined, short) = (format!("{long}=a"), flag.short.map_or("-px".into(), |short| format!("-p{short}")));
+        for words in [
+            vec![long.as_str()],
+            vec![&long, "a", "--verbose", "go"],
+            vec![&joined, "go", "-p"],
+            vec!["go", &long, "--model"],
+            vec![&long, "-x", "a"],
+            vec![&long, "-c", "--", "--verbose"],
+            vec!["--model", &long, "a"],
+            vec!["--tools", "a", &long, "b", "c"],
+            vec![&short, "a"],
+            vec!["-p", "--", &long],
+        ] {
+            let argv: Vec<OsString> = words.iter().map(OsString::from).collect();
+            let named = FLAGS.iter().filter(|flag| may_be_named(flag, &argv));
+            let Some(few) = read(command_of(named), &argv) else { continue };
+            assert_eq!(Some(few), read(command(), &argv), "{words:?}");
+            understood += 1;
+        }
+    }
+    assert!(understood > 3 * FLAGS.len(), "{understood}");
+}
+
+#[test]
 fn help_and_version_are_recognised() {
     let ask = |word: &str| parse(&[OsString::from(word)]).unwrap_err();
     assert_eq!((ask("-h"), ask("--help"), ask("-v")), (ParseExit::Help, ParseExit::Help, ParseExit::Version));

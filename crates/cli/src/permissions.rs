@@ -12,6 +12,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use sys::Env;
 use tools::Workspace;
+use wire::counting::counted;
 use wire::mode::PermissionMode;
 use wire::settings::{RuleBehaviour, SettingsSource};
 
@@ -269,7 +270,7 @@ impl PermissionsContext {
             }
         }
         if !as_json && findings.is_empty() {
-            writeln!(out, "{} rules, nothing to report", self.loaded.rules.len()).ok();
+            writeln!(out, "{}, nothing to report", counted(self.loaded.rules.len(), "rule")).ok();
         }
         (out, u8::from(!findings.is_empty()))
     }

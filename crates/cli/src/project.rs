@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use store::StoreLayout;
 use store::purge::{self, PurgeProject, PurgeScope};
 use sys::Env;
+use wire::counting::counted;
 
 const USAGE: &str = "Usage: gimlet project purge [PATH] [--dry-run] [--yes | --interactive]
        gimlet project purge --all [--dry-run] [--yes | --interactive]
@@ -100,25 +101,21 @@ fn describe(project: &PurgeProject, env: &Env) -> String {
         writeln!(
             text,
             "  {} with everything that belongs to them ({} kB)",
-            count(closed.len(), "session"),
+            counted(closed.len(), "session"),
             bytes / 1000
         )
         .ok();
     }
     if !open.is_empty() {
-        writeln!(text, "  {} open and stay", count(open.len(), "session")).ok();
+        writeln!(text, "  {} open and stay", counted(open.len(), "session")).ok();
     }
     if project.prompts > 0 {
-        writeln!(text, "  {} of the history", count(project.prompts, "prompt")).ok();
+        writeln!(text, "  {} of the history", counted(project.prompts, "prompt")).ok();
     }
     if state::knows_project(env, &project.cwd) {
         text.push_str("  what is remembered about the folder, its trust included\n");
     }
     text
-}
-
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 #[derive(Default)]
@@ -134,9 +131,9 @@ impl std::fmt::Display for PurgeCounts {
         write!(
             f,
             "Deleted: {}, {}, {}.",
-            count(*sessions, "session"),
-            count(*prompts, "prompt"),
-            count(*folders, "folder")
+            counted(*sessions, "session"),
+            counted(*prompts, "prompt"),
+            counted(*folders, "folder")
         )
     }
 }
@@ -151,13 +148,13 @@ impl PurgeCounts {
         let agreed = |what: &str| !asked.interactive || ask(&format!("Delete {what} of {}?", project.cwd));
         let failed = |error: &dyn std::fmt::Display| format!("Error: {error}");
         let closed: Vec<_> = project.sessions.iter().filter(|session| !session.is_open).collect();
-        if !closed.is_empty() && agreed(&count(closed.len(), "session")) {
+        if !closed.is_empty() && agreed(&counted(closed.len(), "session")) {
             for session in closed {
                 purge::remove(session).map_err(|error| failed(&error))?;
                 self.sessions += 1;
             }
         }
-        if project.prompts > 0 && agreed(&count(project.prompts, "prompt")) {
+        if project.prompts > 0 && agreed(&counted(project.prompts, "prompt")) {
             self.prompts += purge::forget_prompts(layout, &project.cwd).map_err(|error| failed(&error))?;
         }
         if state::knows_project(env, &project.cwd) && agreed("what is remembered") {

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use store::snapshots::{ChangeKind, SnapshotHeader, UndoChoice, UndoResult, active};
 use store::{Snapshots, StoreError, StoreLayout};
 use sys::Env;
+use wire::counting::counted;
 
 const USAGE: &str = "Usage: gimlet undo [options]
 
@@ -143,7 +144,7 @@ fn list(snapshots: &Snapshots, asked: &UndoArgs, folder: Option<&PathBuf>) -> St
         let mark = if in_force.contains(header.id.as_str()) { ' ' } else { '-' };
         let time = sys::clock::iso(header.at);
         let partial = if header.is_complete() { "" } else { "  (partly saved)" };
-        let files = if header.files == 1 { "1 path".into() } else { format!("{} paths", header.files) };
+        let files = counted(header.files, "path");
         writeln!(
             text,
             "{mark} {}  {}  {files:>10}  {}{partial}",
@@ -164,7 +165,7 @@ fn row_json(header: &SnapshotHeader, in_force: bool) -> Value {
     json!({
         "id": header.id,
         "time": sys::clock::iso(header.at),
-        "kind": match header.kind { ChangeKind::Command => "command", ChangeKind::Edit => "edit", ChangeKind::Undo => "undo" },
+        "kind": kind(header.kind),
         "what": header.what,
         "session_id": header.session,
         "cwd": header.cwd.display().to_string(),
@@ -173,6 +174,15 @@ fn row_json(header: &SnapshotHeader, in_force: bool) -> Value {
         "complete": header.is_complete(),
         "in_force": in_force,
     })
+}
+
+fn kind(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Command => "command",
+        ChangeKind::Edit => "edit",
+        ChangeKind::Undo => "undo",
+        ChangeKind::Rewind => "rewind",
+    }
 }
 
 fn show(undone: &UndoResult, asked: &UndoArgs) -> String {

@@ -35,6 +35,7 @@ impl LiveSession {
             notice,
             repositories,
             questions,
+            rewinds,
             retract,
             credentials,
         } = changes;
@@ -69,6 +70,9 @@ impl LiveSession {
         for directory in repositories {
             let directory = directory.display().to_string();
             self.io.observe(DirectoryAdded { directory, source: "register_repo_root".into() });
+        }
+        for (request_id, asked) in rewinds {
+            self.answer_rewind(request_id, &asked).await;
         }
         for (request_id, question) in questions {
             self.start_side_question(request_id, &question).await;

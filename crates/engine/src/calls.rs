@@ -13,6 +13,7 @@ use crate::session::hooks::FinishedCall;
 use futures_util::future::BoxFuture;
 use prepare::{CallDraft, CallVerdict, PendingCall, PreparedCall};
 use serde_json::value::RawValue;
+use session_parts::command::ScreenEvent;
 use session_parts::permission_prompt::PermissionReply;
 pub(crate) use session_parts::tool_use::ToolUse;
 use std::collections::VecDeque;
@@ -28,6 +29,8 @@ use wire::sdk::{SdkMessage, ToolProgress};
 
 /// Interval of progress messages for running calls.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
+/// How often a screen is shown what running commands have printed.
+const OUTPUT_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The results of a batch of calls.
 #[derive(Debug, Default)]
@@ -70,6 +73,8 @@ async fn run_batch(
     let mut report =
         BatchReport { all_malformed: batch.uses.iter().all(|u| u.malformed.is_some()), ..BatchReport::default() };
     let mut progress = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
+    let mut outputs = tokio::time::interval(OUTPUT_INTERVAL);
+    outputs.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         // Deliver finished calls first: their hooks run before the next call that changes something.
         batch.deliver_ready(io, &mut report).await?;
@@ -89,6 +94,7 @@ async fn run_batch(
         tokio::select! {
             Some(done) = batch.running.join_next_with_id() => batch.finish_task(done, io).await,
             _ = progress.tick() => batch.send_progress(io).await,
+            _ = outputs.tick(), if io.output.flags.has_screen => batch.send_outputs(io).await,
         }
     }
 }
@@ -233,6 +239,10 @@ impl CallBatch {
             }
             PreparedCall::Ready(call, cx, judged) => {
                 self.judged[index] = Some(judged);
+                if io.output.flags.has_screen {
+                    let id = self.uses[index].id.clone();
+                    io.output.host.aside(ScreenEvent::CallStarted { id }).await;
+                }
                 let guard = undo_capture::capture(&self.uses[index], &*call, &cx, io).await;
                 let (sharing, run) = (call.concurrency(), undo_capture::run(call, cx, guard));
                 (sharing, CallStage::Running, self.running.spawn(async move { CallTaskResult::Ended(run.await) }).id())
@@ -325,6 +335,16 @@ impl CallBatch {
             self.delivered += 1;
         }
         Ok(())
+    }
+
+    /// Sends what running commands of this batch have printed since it was last sent.
+    async fn send_outputs(&self, io: &SessionIo) {
+        for active in self.active.iter().filter(|active| active.stage == CallStage::Running) {
+            let id = &self.uses[active.index].id;
+            if let Some(output) = io.tooling.state.tasks.foreground.take_output(id) {
+                io.output.host.aside(ScreenEvent::CallOutput { id: id.clone(), output }).await;
+            }
+        }
     }
 
     async fn send_progress(&self, io: &SessionIo) {

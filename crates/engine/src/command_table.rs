@@ -29,7 +29,10 @@ pub(crate) enum CommandAction {
     Model,
     Permissions,
     Plan,
+    Recap,
+    ReleaseNotes,
     Rename,
+    Sandbox,
     Skills,
     Status,
     Tasks,
@@ -69,6 +72,11 @@ impl CommandRow {
     }
 }
 
+/// Whether a name is one of a command, also of one that no list has because it only says what to use instead.
+pub fn is_command(name: &str) -> bool {
+    find(name).is_some()
+}
+
 pub(crate) fn find(name: &str) -> Option<&'static CommandRow> {
     ROWS.iter().find(|row| row.is_called(name))
 }
@@ -92,6 +100,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("add-dir", &[], "<path>", "Add a working directory", CommandAction::AddDir),
     row("agents", &[], "", "List agents and how to make your own", CommandAction::Agents),
     row("autocompact", &[], "[auto|tokens]", "When the conversation is summarised by itself", CommandAction::Autocompact),
+    row("batch", &[], "<change>", "A large change in many places, by agents in worktrees", CommandAction::Expand(include_str!("command_table/prompts/batch.md"))),
     row("btw", &[], "<question>", "Ask on the side, outside the conversation", CommandAction::Btw),
     row("cd", &[], "<path>", "Move the session to another directory", CommandAction::Cd),
     row("clear", &["reset", "new"], "[name]", "Start a new conversation; the old one keeps the name", CommandAction::Clear),
@@ -100,6 +109,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("context", &[], "[all]", "What fills the context window", CommandAction::Context),
     row("effort", &[], "[level|auto|status]", "How hard the model thinks", CommandAction::Effort),
     row("export", &[], "[file]", "The conversation as text, Markdown, HTML or JSON", CommandAction::Export),
+    row("fewer-permission-prompts", &[], "", "Propose rules for what is always answered with yes", CommandAction::Expand(include_str!("command_table/prompts/fewer-prompts.md"))),
     row("help", &[], "", "List the commands", CommandAction::Help),
     row("hooks", &[], "", "List the hooks in force", CommandAction::Hooks),
     row("init", &[], "", "Write CLAUDE.md, or propose changes to it", CommandAction::Expand(include_str!("command_table/prompts/init.md"))),
@@ -108,14 +118,22 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("model", &["models"], "[model]", "List the models, or switch the model of this session", CommandAction::Model),
     row("permissions", &["allowed-tools"], "[allow|ask|deny|remove <rule>]", "Show or change the permission rules", CommandAction::Permissions),
     row("plan", &[], "[description]", "Enter plan mode", CommandAction::Plan),
+    row("recap", &[], "", "What was asked, what is done and what is next, on the side", CommandAction::Recap),
+    row("release-notes", &[], "", "What is new in this version", CommandAction::ReleaseNotes),
     row("rename", &[], "<name>", "Name this conversation", CommandAction::Rename),
+    row("run", &[], "[what to see]", "Start the program and look at what it does", CommandAction::Expand(include_str!("command_table/prompts/run.md"))),
+    row("run-skill-generator", &[], "", "Write a skill that says how the program is started", CommandAction::Expand(include_str!("command_table/prompts/run-skill.md"))),
+    row("sandbox", &[], "", "What commands may write and reach", CommandAction::Sandbox),
     row("security-review", &[], "", "Review the branch's changes for weaknesses", CommandAction::Expand(include_str!("command_table/prompts/security-review.md"))),
+    row("simplify", &[], "[target]", "Make recent code simpler without changing what it does", CommandAction::Expand(include_str!("command_table/prompts/simplify.md"))),
     row("skills", &[], "", "List the skills", CommandAction::Skills),
     row("status", &[], "", "Version, model, account and settings files", CommandAction::Status),
     row("tasks", &["bashes"], "", "List what runs in the background", CommandAction::Tasks),
     row("todos", &[], "", "Show the model's task list", CommandAction::Todos),
     row("usage", &["cost", "stats"], "", "What this session has cost", CommandAction::Usage),
+    row("verify", &[], "[what]", "Show by running it whether a change does what it should", CommandAction::Expand(include_str!("command_table/prompts/verify.md"))),
     // Terminal only.
+    row("branch", &[], "[name]", "Go on in a copy of this conversation", CommandAction::Terminal),
     row("color", &[], "[color]", "Colour of the prompt bar", CommandAction::Terminal),
     row("copy", &[], "[N]", "Copy an answer", CommandAction::Terminal),
     row("diff", &[], "", "Browse uncommitted changes", CommandAction::Terminal),
@@ -136,9 +154,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("logout", &[], "", "Sign out", CommandAction::Elsewhere("Use `gimlet auth logout` in a shell.")),
     row("output-style", &[], "", "Output style", CommandAction::Elsewhere("Set it with `gimlet config set outputStyle <name>`; it applies from the next session (/clear).")),
     row("pr-comments", &[], "", "Comments of a pull request", CommandAction::Elsewhere("Ask for them in your own words: the gh command can fetch them.")),
-    row("release-notes", &[], "", "Change log", CommandAction::Elsewhere("See CHANGELOG.md of gimlet.")),
-    row("rewind", &["checkpoint", "undo"], "", "Restore code or conversation", CommandAction::Elsewhere("Files: `gimlet undo` in a shell. Conversations: `gimlet --resume <id> --resume-session-at <message>`.")),
-    row("sandbox", &[], "", "Sandbox", CommandAction::Elsewhere("Use `gimlet sandbox status` in a shell; settings below `sandbox` switch it on.")),
+    row("rewind", &["checkpoint", "undo"], "", "Restore code or conversation", CommandAction::Elsewhere("`gimlet rewind` in a shell lists the prompts and goes back to one, with files, conversation or both.")),
     row("ultraplan", &[], "", "Planning", CommandAction::Elsewhere("Use /plan.")),
     row("vim", &[], "", "Vim keys", CommandAction::Elsewhere("Set it with `gimlet config set editorMode vim`.")),
     // Missing.
@@ -146,42 +162,36 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("artifacts", &[], "", "", HOSTED),
     row("auto-mode-setup", &[], "", "", CommandAction::Elsewhere("No auto mode: it would need a classifier.")),
     row("autofix-pr", &[], "", "", HOSTED),
-    row("background", &["bg"], "", "", NOT_YET),
-    row("batch", &[], "", "", NOT_YET),
-    row("branch", &[], "", "", CommandAction::Elsewhere("Use `gimlet --continue --fork-session` in a shell.")),
+    row("background", &["bg"], "", "", CommandAction::Elsewhere("A conversation cannot run on without its terminal yet. ctrl+b moves a command or an agent to the background; to leave the whole session running, start gimlet in tmux, or give the task to `gimlet -c -p \"<task>\"`.")),
     row("bug", &["share", "feedback"], "", "", CommandAction::Elsewhere("gimlet sends no reports; open an issue in its repository.")),
     row("chrome", &[], "", "", NOT_YET),
     row("claude-api", &[], "", "", NOT_YET),
     row("dataviz", &[], "", "", NOT_YET),
-    row("debug", &[], "", "", CommandAction::Elsewhere("Start gimlet with --debug to write a log.")),
+    row("debug", &[], "", "", CommandAction::Elsewhere("The log is chosen at the start: `gimlet -c --debug-file <file>` goes on with this conversation and writes one; `gimlet doctor` checks installation and settings.")),
     row("deep-research", &[], "", "", NOT_YET),
     row("design-login", &["design-sync"], "", "", HOSTED),
     row("desktop", &["app"], "", "", HOSTED),
     row("fast", &[], "", "", NOT_YET),
-    row("fewer-permission-prompts", &[], "", "", CommandAction::Elsewhere("Use `gimlet permissions lint` in a shell.")),
-    row("fork", &[], "", "", NOT_YET),
-    row("goal", &[], "", "", NOT_YET),
+    row("fork", &[], "", "", CommandAction::Elsewhere("/branch goes on in a copy of this conversation; a copy beside it is `gimlet --resume <id> --fork-session` in another terminal.")),
+    row("goal", &[], "", "", CommandAction::Elsewhere("State the goal and how to check it in the prompt. A Stop hook can keep a turn going until a check of yours passes: see docs/hooks.md.")),
     row("heapdump", &[], "", "", NOT_YET),
     row("ide", &[], "", "", NOT_YET),
     row("import", &[], "", "", NOT_YET),
     row("insights", &[], "", "", NOT_YET),
     row("install-github-app", &["install-slack-app"], "", "", HOSTED),
     row("list-agents", &["peers"], "", "", CommandAction::Elsewhere("Use /tasks for agents that run here, `gimlet agents` in a shell for others.")),
-    row("loop", &["proactive"], "", "", NOT_YET),
+    row("loop", &["proactive"], "", "", CommandAction::Elsewhere("There is no timer in a session yet. `gimlet -c -p \"<prompt>\"` from cron, or in a shell loop with sleep, repeats a prompt in this conversation.")),
     row("mobile", &[], "", "", HOSTED),
     row("passes", &[], "", "", HOSTED),
     row("plugin", &[], "", "", PLUGINS),
     row("powerup", &[], "", "", NOT_YET),
     row("privacy-settings", &[], "", "", HOSTED),
     row("radio", &[], "", "", NOT_YET),
-    row("recap", &[], "", "", NOT_YET),
     row("reload-plugins", &[], "", "", PLUGINS),
     row("reload-skills", &[], "", "", CommandAction::Elsewhere("Skills are looked for again by themselves, before every request.")),
     row("remote-control", &["rc", "remote-env"], "", "", HOSTED),
-    row("run", &["run-skill-generator", "verify"], "", "", NOT_YET),
     row("schedule", &["routines"], "", "", HOSTED),
     row("setup-bedrock", &["setup-vertex"], "", "", CommandAction::Elsewhere("Cloud providers are not there yet.")),
-    row("simplify", &[], "", "", NOT_YET),
     row("stickers", &[], "", "", NOT_YET),
     row("stop", &[], "", "", NOT_YET),
     row("subtask", &[], "", "", NOT_YET),
@@ -197,6 +207,8 @@ pub(crate) static ROWS: &[CommandRow] = &[
 #[derive(Clone, Debug)]
 pub(crate) struct TypedCommand {
     pub row: &'static CommandRow,
+    /// The name or alias as it was typed, for answers about it.
+    pub name: &'static str,
     pub arguments: String,
 }
 
@@ -221,7 +233,7 @@ impl CommandList {
 
     /// Name, arguments and expanded prompt of a command that stands for a prompt.
     pub(crate) fn expansion(&self, text: &str) -> Option<(&'static str, String, String)> {
-        let TypedCommand { row, arguments } = self.find_typed(text)?;
+        let TypedCommand { row, arguments, .. } = self.find_typed(text)?;
         let CommandAction::Expand(prompt) = row.action else { return None };
         let filled = prompt.replace("$ARGUMENTS", &arguments).replace(" \n", "\n");
         Some((row.name, arguments, filled.trim().to_owned()))
@@ -270,7 +282,9 @@ fn parse(text: &str) -> Option<TypedCommand> {
     let text = text.trim();
     let (name, arguments) =
         text.strip_prefix('/')?.split_once(char::is_whitespace).unwrap_or((text.get(1..).unwrap_or_default(), ""));
-    Some(TypedCommand { row: find(name)?, arguments: arguments.trim().to_owned() })
+    let row = find(name)?;
+    let alias = row.aliases.iter().find(|alias| **alias == name);
+    Some(TypedCommand { row, name: alias.unwrap_or(&row.name), arguments: arguments.trim().to_owned() })
 }
 
 /// A command that a host may offer.
@@ -367,6 +381,12 @@ mod tests {
         assert_eq!(parsed("/compact"), Some(("compact", String::new())));
         assert_eq!(parsed("  /compact keep the API  "), Some(("compact", "keep the API".into())));
         assert_eq!(parsed("/reset x"), Some(("clear", "x".into())));
+        for row in ROWS {
+            for name in std::iter::once(&row.name).chain(row.aliases) {
+                let typed = parse(&format!("/{name} x")).unwrap();
+                assert_eq!((typed.name, typed.row.name), (*name, row.name), "an answer names what was typed");
+            }
+        }
         for other in ["/compactor", "compact", "/", "", "/unknown x", "see /compact", "/usr/bin"] {
             assert_eq!(parsed(other), None, "{other:?}");
         }

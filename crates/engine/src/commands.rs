@@ -29,6 +29,9 @@ use store::StoreError;
 use store::live_sessions::LiveStatus;
 use wire::sdk::{AssistantMessage, LocalCommandRun, SdkMessage};
 
+/// The name of the command in the result of a turn whose prompt was an unknown command.
+pub const UNKNOWN_COMMAND: &str = "unknown";
+
 /// The reply of a command.
 pub(crate) struct CommandReply {
     text: String,
@@ -105,7 +108,7 @@ async fn unknown_at_screen(session: &mut LiveSession, prompt: &Prompt) -> Option
 
 /// The model hears nothing of it, and nothing is recorded.
 async fn answer_unknown(session: &mut LiveSession, prompt: &Prompt, answer: String) {
-    let mut turn = begin(session, "unknown", prompt).await;
+    let mut turn = begin(session, UNKNOWN_COMMAND, prompt).await;
     session.announce().await;
     let (session_id, uuid) = (session.io.output.host.session_id.clone(), sys::id::uuid());
     let typed = plain_text(&prompt.content).trim().to_owned();
@@ -172,13 +175,7 @@ async fn perform(session: &mut LiveSession, typed: &TypedCommand, turn: &TurnSta
         CommandAction::AddDir => directories::add_dir(session, arguments).await,
         CommandAction::Agents => show::agents(&session.io),
         CommandAction::Autocompact => switch::autocompact(session, arguments),
-        CommandAction::Btw => {
-            let answered = session.typed_side_question(arguments, &turn.token).await?;
-            CommandReply {
-                audience: ReplyAudience::Moment,
-                ..answered.map_or_else(CommandReply::refused, CommandReply::for_user)
-            }
-        }
+        CommandAction::Btw => ask_aside(session, arguments, turn).await?,
         CommandAction::Context => {
             session.wait_for_servers(&turn.token).await?;
             let (text, usage) = context_usage::report(session, arguments);
@@ -192,17 +189,19 @@ async fn perform(session: &mut LiveSession, typed: &TypedCommand, turn: &TurnSta
         CommandAction::Memory => show::memory(session),
         CommandAction::Model => return switch::model(session, arguments, &turn.token).await,
         CommandAction::Permissions => changes::permissions(session, arguments).await,
+        CommandAction::Recap => ask_aside(session, show::RECAP_QUESTION, turn).await?,
+        CommandAction::ReleaseNotes => show::release_notes(),
         CommandAction::Rename => changes::rename(session, arguments),
+        CommandAction::Sandbox => show::sandbox_state(&session.io),
         CommandAction::Skills => show::skills(&session.io),
         CommandAction::Status => show::status(session),
         CommandAction::Tasks => show::tasks(&session.io),
         CommandAction::Todos => show::todos(&session.io),
         CommandAction::Usage => show::usage(session),
-        CommandAction::Terminal => CommandReply::for_user(format!(
-            "/{} needs the terminal interface and is not available here.",
-            typed.row.name
-        )),
-        CommandAction::Elsewhere(why) => CommandReply::for_user(format!("/{}: {why}", typed.row.name)),
+        CommandAction::Terminal => {
+            CommandReply::for_user(format!("/{} needs the terminal interface and is not available here.", typed.name))
+        }
+        CommandAction::Elsewhere(why) => CommandReply::for_user(format!("/{}: {why}", typed.name)),
         // `accept` handles these: they run turns themselves.
         CommandAction::Cd
         | CommandAction::Clear
@@ -211,6 +210,13 @@ async fn perform(session: &mut LiveSession, typed: &TypedCommand, turn: &TurnSta
         | CommandAction::Expand(_) => CommandReply::for_user(""),
     };
     Some(said)
+}
+
+/// The answer to a question beside the conversation; `None` when the process is being stopped.
+async fn ask_aside(session: &mut LiveSession, question: &str, turn: &TurnState) -> Option<CommandReply> {
+    let answered = session.typed_side_question(question, &turn.token).await?;
+    let reply = answered.map_or_else(CommandReply::refused, CommandReply::for_user);
+    Some(CommandReply { audience: ReplyAudience::Moment, ..reply })
 }
 
 /// Records the command and its output in the conversation, in the format that readers of transcripts expect.

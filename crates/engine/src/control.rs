@@ -12,6 +12,7 @@ mod initialize;
 mod inspect;
 mod jobs;
 mod queue;
+mod rewind;
 mod status_line;
 mod suggest;
 pub(crate) mod view;

@@ -63,10 +63,12 @@ mod decide;
 mod deferred;
 mod embedding;
 mod open;
+mod past_messages;
 pub mod query;
 mod repeats;
 pub mod repository;
 mod result;
+mod rewind;
 pub mod screens;
 mod serve;
 mod session;
@@ -80,6 +82,8 @@ mod typed_skills;
 mod view;
 mod worktree_tools;
 
+pub use command_table::is_command;
+pub use commands::UNKNOWN_COMMAND;
 pub use embedding::{
     PermissionCall, QuestionChoice, QuestionForm, QuestionItem, Session, SessionBuilder, SessionError,
 };
@@ -96,9 +100,10 @@ pub use session_parts::options::{
     StartRequest, ThinkingOption, ToolOptions, WorktreeChoice,
 };
 pub use session_parts::provider::NOT_LOGGED_IN;
+/// Parts that hosts use without a session.
+pub use session_parts::rewind as rewinding;
 pub use session_parts::start_error::{StartError, StartFailure};
 pub use session_parts::worktree::planned_path as planned_worktree;
-/// Parts that hosts use without a session.
 pub use session_parts::{export, facts, hooks, options, picture, preflight, prompt_history, sandbox};
 /// The environment of a session, which may be another than that of the process.
 pub use sys::Env;

@@ -36,6 +36,7 @@ use model::catalog::ModelCatalog;
 use model::{Fragment, ModelTransport, RequestIdentity};
 use permission::KnownSecret;
 use permission::Policy;
+use session_parts::checkpoints::CheckpointScope;
 use session_parts::command::{COMMAND_QUEUE, CommandSender, Event, EventReceiver, EventSenders, event_channel};
 use session_parts::compaction_policy::CompactionPolicy;
 use session_parts::context::{MainModel, ModelChain, TurnLimits};
@@ -345,6 +346,10 @@ impl SessionAssembly {
         self.record_first_sight();
         let watch = self.settings_watch();
         let policy = Arc::new(watch.policy(self.mode));
+        let facts = self.project_facts(&policy);
+        if let Some(facts) = facts.as_ref().filter(|_| self.conversation.loaded.is_none()) {
+            facts.begin();
+        }
         let (chosen, chosen_mode) = tokio::sync::watch::channel(None);
         let modes = ModeChoice { chosen, bypass: self.bypass() };
         let structured = self.structured()?;
@@ -368,7 +373,6 @@ impl SessionAssembly {
         let state = Arc::new(self.tool_state(env_files.as_ref()));
         servers.owner.mask_with(Arc::clone(&state.masking));
         let ledger = self.ledger();
-        let facts = self.project_facts(&policy);
         let template = agent::template(
             &self,
             &registry,
@@ -427,7 +431,9 @@ impl SessionAssembly {
 
     fn session_output(&self, host: HostSender, ledger: Ledger, live_record: Option<Arc<LiveRecord>>) -> OutputParts {
         let (transcript, flags, facts) = (self.transcript_writer(), self.host_flags(), self.init_facts());
-        OutputParts { host, transcript, ledger, live_record, flags, facts }
+        let id = &self.conversation.session_id;
+        let checkpoints = CheckpointScope::new(transcript.transcript(), self.layout.home(), id, &self.cwd);
+        OutputParts { host, transcript, checkpoints, ledger, live_record, flags, facts }
     }
 
     fn session_rules(
@@ -455,11 +461,10 @@ impl SessionAssembly {
         out: &EventSenders,
         session_id: &str,
     ) -> (Option<resume::RestoredConversation>, session_parts::mcp::RestoredServers) {
-        let has_boundary = self.conversation.loaded.as_ref().is_some_and(|loaded| loaded.boundary.is_some());
-        let mut restored = self.conversation.loaded.as_mut().map(resume::restore);
-        if let Some(restored) = restored.as_ref().filter(|_| self.options.host.replay_history) {
-            replay::send_history(restored, &out.stream, session_id, has_boundary);
+        if let Some(loaded) = self.conversation.loaded.as_ref().filter(|_| self.options.host.replay_history) {
+            replay::send_history(loaded, &out.stream, session_id);
         }
+        let mut restored = self.conversation.loaded.as_mut().map(resume::restore);
         let remembered = restored.as_mut().map(|r| std::mem::take(&mut r.servers)).unwrap_or_default();
         (restored, remembered)
     }
@@ -617,6 +622,7 @@ impl SessionAssembly {
             partial_messages: self.options.host.partial_messages,
             replay_user_messages: self.options.host.replay_user_messages,
             has_screen: self.options.host.replay_history,
+            keeps_checkpoints: self.keeps_checkpoints(),
             ends_after_turn: false,
             session_state: match (open, sdk) {
                 (true, _) => Some(StateFrames::Open),
@@ -624,6 +630,13 @@ impl SessionAssembly {
                 (false, false) => None,
             },
         }
+    }
+
+    /// Whether checkpoints are kept where no setting says otherwise. Without a transcript there is nothing to go back in.
+    fn keeps_checkpoints(&self) -> bool {
+        let asked = self.env.is_on("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING");
+        let refused = self.env.is_on("CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING");
+        self.persist() == store::Persistence::Yes && !refused && (asked || !self.options.host.checkpoints_on_request)
     }
 
     fn init_facts(&self) -> InitFacts {

@@ -52,12 +52,9 @@ pub fn conversation(env: &Env, cwd: &Path, session: &str) -> Result<Vec<SdkMessa
 }
 
 fn message(entry: &LoadedEntry, session_id: &str) -> Option<SdkMessage> {
-    let past = PastMessage {
-        message: RawValue::from_string(entry.body.as_deref()?.to_owned()).ok()?,
-        session_id: session_id.to_owned(),
-        uuid: entry.uuid.to_string(),
-        timestamp: entry.timestamp.as_deref().unwrap_or_default().to_owned(),
-    };
+    let message = RawValue::from_string(entry.body.as_deref()?.to_owned()).ok()?;
+    let timestamp = entry.timestamp.as_deref().unwrap_or_default().to_owned();
+    let past = PastMessage::new(message, session_id.to_owned(), entry.uuid.to_string(), timestamp);
     match entry.kind {
         EntryKind::User => Some(past.user()),
         EntryKind::Assistant => Some(past.assistant()),
@@ -67,6 +64,16 @@ fn message(entry: &LoadedEntry, session_id: &str) -> Option<SdkMessage> {
 
 pub use store::list::{SessionInfo, TranscriptRow};
 pub use store::search::{SearchHit, SearchQuery, SearchRequest, SearchResult, Speaker, search};
+
+/// The end of a session as a person sees it, oldest first: the messages of the main conversation with the structured
+/// results of calls, those before a compaction included.
+pub fn record(transcript: &Path) -> Vec<SdkMessage> {
+    /// How many bytes of the file are read.
+    const END_BYTES: usize = 8 << 20;
+    let session_id = transcript.file_stem().unwrap_or_default().to_string_lossy();
+    let lines = store::narrative::end_lines(transcript, END_BYTES).unwrap_or_default();
+    crate::past_messages::of_lines(&lines, &session_id)
+}
 
 /// Which sessions are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

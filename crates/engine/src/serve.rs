@@ -25,6 +25,7 @@ impl LiveSession {
     /// Serves turns until the host sends no more, then closes the session.
     pub(crate) async fn serve(mut self) {
         self.context.start_facts();
+        self.finish_rewind().await;
         let state = Arc::clone(&self.io.tooling.state);
         let mut chores = tokio::task::JoinSet::new();
         if let Some(chore) = crate::session::housekeeping::cleanup(&self.io) {

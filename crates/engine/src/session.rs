@@ -234,9 +234,12 @@ impl LiveSession {
     ) -> Result<session_parts::transcript_writer::WrittenLine, StoreError> {
         self.begin()?;
         self.record_queued(prompt)?;
+        let uuid = prompt.uuid.clone().unwrap_or_else(sys::id::uuid);
+        self.io.begin_checkpoint(&uuid)?;
+        self.io.mark_prompt(&uuid);
         let line = UserLine {
             message: user_message(content),
-            uuid: prompt.uuid.clone(),
+            uuid: Some(uuid),
             mode: self.io.rules.mode(),
             source: &PromptSource::Host,
             origin: if prompt.by_human { "human" } else { "sdk" },
@@ -363,6 +366,21 @@ impl SessionIo {
             let body = SystemBody::SessionStateChanged { state, sdk_host_only: frames == StateFrames::SdkOnly };
             self.output.host.system(body).await;
         }
+    }
+}
+
+impl SessionIo {
+    /// Takes the checkpoint of the prompt that is recorded next.
+    pub(crate) fn begin_checkpoint(&self, prompt: &str) -> Result<(), StoreError> {
+        let is_off = self.rules.watch.loaded.settings.file_checkpointing_enabled == Some(false);
+        if is_off || !self.output.flags.keeps_checkpoints {
+            self.output.checkpoints.skip_prompt();
+            return Ok(());
+        }
+        if let Some(pruning) = self.output.checkpoints.begin_prompt(prompt)? {
+            tokio::task::spawn_blocking(move || pruning.run());
+        }
+        Ok(())
     }
 }
 

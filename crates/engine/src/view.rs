@@ -3,6 +3,7 @@
 
 use crate::agents::AgentSpawner;
 use permission::Policy;
+use session_parts::checkpoints::CheckpointScope;
 use session_parts::context::ForkContext;
 use session_parts::grants::{BypassAvailability, ModeOwner};
 use session_parts::hooks::InheritedHooks;
@@ -43,6 +44,8 @@ pub(crate) struct SessionView {
     pub bypass: BypassAvailability,
     pub grants_seen: usize,
     pub plan: PlanState,
+    /// What agents change belongs to the prompt of this moment.
+    pub checkpoints: CheckpointScope,
     /// Starts agents for this session. Weak, because it keeps a view for its hooks.
     pub spawner: Weak<AgentSpawner>,
     /// The context a fork starts with; `None` where forks are switched off.

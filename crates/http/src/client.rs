@@ -86,6 +86,11 @@ impl HttpClients {
         self.pooled(url).await?.renew()
     }
 
+    /// Whether no proxy is configured.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.proxies().is_ok_and(|proxies| proxies.is_empty())
+    }
+
     /// The proxy for requests to `url`, without its credentials; `None` when the connection is direct.
     pub(crate) fn proxy_of(&self, url: &Url) -> Option<String> {
         self.proxies().ok()?.proxy_for(url).map(crate::display_url)
@@ -143,11 +148,15 @@ fn build(parts: &ClientParts) -> Result<Client, HttpError> {
         None => Client::builder(),
     };
     let proxies = Arc::clone(&parts.proxies);
+    // Disables the library's reading of the environment before our proxies are added.
+    let builder = builder.no_proxy();
+    let builder = if proxies.is_empty() {
+        builder
+    } else {
+        builder.proxy(reqwest::Proxy::custom(move |url| proxies.proxy_for(url).cloned()))
+    };
     builder
         .tls_backend_preconfigured(parts.tls.clone())
-        // Disables the library's reading of the environment before our proxies are added.
-        .no_proxy()
-        .proxy(reqwest::Proxy::custom(move |url| proxies.proxy_for(url).cloned()))
         .connector_layer(DialLayer)
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())

@@ -22,6 +22,7 @@ use client::HttpClients;
 use std::sync::Arc;
 use std::time::Duration;
 use sys::Env;
+use sys::sync::Mutex;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpMethod {
@@ -92,6 +93,9 @@ impl Http {
 
     /// The proxy for requests to `url`, without its credentials; `None` when the connection is direct.
     pub fn proxy_of(&self, url: &str) -> Option<String> {
+        if self.clients.is_direct() {
+            return None;
+        }
         self.clients.proxy_of(&parse(url).ok()?)
     }
 
@@ -133,7 +137,28 @@ impl Http {
     }
 }
 
+/// The addresses that were read last: a session sends all its requests to one or two.
+static READ_ADDRESSES: Mutex<Vec<(String, reqwest::Url)>> = Mutex::new(Vec::new());
+const MAX_READ_ADDRESSES: usize = 4;
+
 fn parse(url: &str) -> Result<reqwest::Url, HttpError> {
+    let mut known = READ_ADDRESSES.lock();
+    if let Some((_, read)) = known.iter().find(|(text, _)| text == url) {
+        return Ok(read.clone());
+    }
+    let read = parse_anew(url)?;
+    // A query may contain a secret, which is not kept.
+    if url.contains('?') {
+        return Ok(read);
+    }
+    if known.len() >= MAX_READ_ADDRESSES {
+        known.remove(0);
+    }
+    known.push((url.to_owned(), read.clone()));
+    Ok(read)
+}
+
+fn parse_anew(url: &str) -> Result<reqwest::Url, HttpError> {
     // The URL may contain a secret in its query, so the message does not repeat it.
     let parsed = reqwest::Url::parse(url).map_err(|e| HttpError::Invalid(format!("the URL cannot be read: {e}")))?;
     match parsed.scheme() {

@@ -27,6 +27,11 @@ impl ProxyConfig {
         Ok(Self { proxy, exceptions })
     }
 
+    /// Whether all connections are direct.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.proxy.is_none()
+    }
+
     pub(crate) fn proxy_for(&self, target: &Url) -> Option<&Url> {
         let proxy = self.proxy.as_ref()?;
         let host = target.host_str()?;

@@ -8,7 +8,9 @@ pub use cost::{Price, cost};
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use sys::Env;
+use sys::sync::Mutex;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EffortLevel {
@@ -137,7 +139,12 @@ pub enum ServingParty {
 #[derive(Clone, Debug, Default)]
 pub struct ModelCatalog {
     overrides: BTreeMap<String, ModelOverride>,
+    /// What was looked up, by the id asked for.
+    known: Arc<Mutex<Vec<(String, ModelFacts)>>>,
 }
+
+/// Most ids whose facts are kept.
+const MAX_KNOWN: usize = 16;
 
 /// One entry of an override file: `{"my-model":{"contextWindow":…,"prices":{"input":…,"output":…}}}`. Omitted fields
 /// keep their value; if only input and output prices are given, cache prices follow the general rule.
@@ -166,11 +173,25 @@ impl ModelCatalog {
     pub fn with_overrides(json: &str) -> Result<Self, String> {
         let raw: BTreeMap<String, ModelOverride> =
             serde_json::from_str(json).map_err(|e| format!("model overrides are not valid: {e}"))?;
-        Ok(Self { overrides: raw.into_iter().map(|(id, o)| (canonical(&id), o)).collect() })
+        let overrides = raw.into_iter().map(|(id, o)| (canonical(&id), o)).collect();
+        Ok(Self { overrides, ..Self::default() })
     }
 
     /// Facts for an id; an alias is resolved first.
     pub fn lookup(&self, id: &str) -> ModelFacts {
+        if let Some((_, facts)) = self.known.lock().iter().find(|(known, _)| known == id) {
+            return facts.clone();
+        }
+        let facts = self.find(id);
+        let mut known = self.known.lock();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.push((id.to_owned(), facts.clone()));
+        facts
+    }
+
+    fn find(&self, id: &str) -> ModelFacts {
         let canonical = canonical(alias(id).unwrap_or(id));
         let long_asked = has_long_suffix(id);
         let mut facts = table::find(&canonical).unwrap_or_else(|| unknown(id, &canonical));

@@ -80,7 +80,8 @@ pub fn repair(turns: &[Message], needs: &RepairNeeds<'_>) -> RepairedHistory {
 
 /// Drops blocks that may not be sent at all.
 fn clean(index: usize, turn: &Message, needs: &RepairNeeds<'_>, notes: &mut Vec<String>) -> Message {
-    let foreign = turn.model.as_deref().is_some_and(|made_by| canonical(made_by) != canonical(needs.model));
+    let is_foreign = |made_by: &str| made_by != needs.model && canonical(made_by) != canonical(needs.model);
+    let foreign = turn.model.as_deref().is_some_and(is_foreign);
     let drop_thinking = foreign || needs.thinking == KeepThinking::Drop;
     let mut note = |what: &str| notes.push(format!("turn {index}: {what}"));
     let mut blocks = Vec::with_capacity(turn.blocks.len());

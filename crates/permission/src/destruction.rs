@@ -5,7 +5,10 @@
 mod git;
 mod programs;
 mod uncovered;
+mod unseen;
 mod words;
+
+pub use unseen::unseen_programs;
 
 use crate::access::Access;
 use crate::path::normalise;

@@ -15,7 +15,8 @@ pub use facts::PathFacts;
 
 use crate::access::Access;
 use crate::decision::{
-    DecisionReason, PermissionDecision, PermissionRefusal, RequestedAction, never_asks_message, not_granted_message,
+    DecisionReason, FileAccess, FilePlace, PermissionDecision, PermissionRefusal, RequestedAction, never_asks_message,
+    not_granted_message,
 };
 use crate::path::{ResolvedPath, is_inside, normalise};
 use crate::rule::{self, PermissionRule, RuleContext, RuleTarget, RuleWarning, ScalarInput};
@@ -505,6 +506,11 @@ impl Policy {
                 Some(reading) => self.decide_command(reading, asked),
                 None => self.ask(asked, DecisionReason::NoRule),
             },
+            Access::WritePath(path) if !self.may_change(asked.facts.resolve_path(path)) => {
+                let real = asked.facts.real(path).unwrap_or(path).to_path_buf();
+                let (access, place) = (FileAccess::Writes, FilePlace::Outside);
+                self.ask(asked, DecisionReason::OpensFile { access, path: Some(real), place })
+            }
             Access::WritePath(_) | Access::Reach { .. } | Access::Use => self.ask(asked, DecisionReason::NoRule),
         }
     }

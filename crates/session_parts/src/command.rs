@@ -130,6 +130,15 @@ pub enum ScreenEvent {
     Done {
         id: String,
     },
+    /// A call begins to run; before, it waited for others or for an answer.
+    CallStarted {
+        id: String,
+    },
+    /// The end of what a running command has printed so far, as it was printed.
+    CallOutput {
+        id: String,
+        output: String,
+    },
     /// The text shown in place of the next text of the model.
     Display(String),
     /// An escape sequence for the terminal, not validated yet.

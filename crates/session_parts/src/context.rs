@@ -342,6 +342,20 @@ impl ModelContext {
         self.end_turn();
     }
 
+    /// The conversation goes on with an earlier history.
+    pub fn go_back(&mut self, history: History, sent_date: Option<String>, is_context_sent: bool) {
+        self.history = history;
+        self.prompt_at = None;
+        self.compaction.begin_session();
+        self.reminders.sent_date = sent_date;
+        if !std::mem::replace(&mut self.reminders.is_context_sent, is_context_sent) || !is_context_sent {
+            self.reminders.facts = self.reminders.facts.anew();
+        }
+        self.last_prompt.clear();
+        self.last_answer.clear();
+        self.end_turn();
+    }
+
     pub fn set_system(&mut self, system: Vec<Fragment>) {
         self.system = system.into();
     }

@@ -46,6 +46,28 @@ pub struct Ledger {
     reported: BTreeMap<String, ModelUsage>,
 }
 
+/// The lines an edit added and removed, from its structured result.
+pub fn changed_lines(structured: &RawValue) -> Option<(u64, u64)> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    #[derive(Default)]
+    struct EditResult {
+        #[serde(rename = "type")]
+        kind: String,
+        structured_patch: Vec<EditHunk>,
+        content: String,
+    }
+    #[derive(Deserialize)]
+    struct EditHunk {
+        lines: Vec<String>,
+    }
+    let changed = serde_json::from_str::<EditResult>(structured.get()).ok()?;
+    let lines = || changed.structured_patch.iter().flat_map(|hunk| &hunk.lines);
+    let of = |mark: char| lines().filter(|line| line.starts_with(mark)).count() as u64;
+    let created = if changed.kind == "create" { changed.content.lines().count() as u64 } else { 0 };
+    Some((of('+') + created, of('-')))
+}
+
 impl Ledger {
     pub fn new(catalog: Arc<ModelCatalog>, env: Env, served: ServingParty) -> Self {
         Self {
@@ -179,25 +201,9 @@ impl Ledger {
 
     /// Counts the lines an edit added and removed, from its structured result.
     pub fn count_lines(&self, structured: &RawValue) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase", default)]
-        #[derive(Default)]
-        struct EditResult {
-            #[serde(rename = "type")]
-            kind: String,
-            structured_patch: Vec<EditHunk>,
-            content: String,
-        }
-        #[derive(Deserialize)]
-        struct EditHunk {
-            lines: Vec<String>,
-        }
-        let Ok(changed) = serde_json::from_str::<EditResult>(structured.get()) else { return };
-        let lines = || changed.structured_patch.iter().flat_map(|hunk| &hunk.lines);
-        let of = |mark: char| lines().filter(|line| line.starts_with(mark)).count() as u64;
-        let created = if changed.kind == "create" { changed.content.lines().count() as u64 } else { 0 };
-        self.lines.0.fetch_add(of('+') + created, Relaxed);
-        self.lines.1.fetch_add(of('-'), Relaxed);
+        let Some((added, removed)) = changed_lines(structured) else { return };
+        self.lines.0.fetch_add(added, Relaxed);
+        self.lines.1.fetch_add(removed, Relaxed);
     }
 
     /// Lines added and removed.

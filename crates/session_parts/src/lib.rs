@@ -3,6 +3,7 @@
 //! and the questions before a session starts. The crate `engine` drives them.
 
 pub mod call_ids;
+pub mod checkpoints;
 pub mod command;
 pub mod compaction_policy;
 pub mod context;
@@ -32,6 +33,7 @@ pub mod published_rules;
 pub mod questions;
 pub mod reads;
 pub mod resume;
+pub mod rewind;
 pub mod sandbox;
 pub mod settings_watch;
 pub mod side_question;

@@ -175,6 +175,8 @@ pub struct HostOptions {
     pub multi_turn: bool,
     /// `--await-initialize`: the first line must be an `initialize` request.
     pub await_initialize: bool,
+    /// Checkpoints are kept only when the environment asks for them: a host of another program serves the session.
+    pub checkpoints_on_request: bool,
     /// Send `stream_event`s.
     pub partial_messages: bool,
     /// Echo prompts with `isReplay`.
@@ -194,6 +196,7 @@ impl Default for HostOptions {
         Self {
             multi_turn: false,
             await_initialize: false,
+            checkpoints_on_request: false,
             partial_messages: false,
             replay_user_messages: false,
             replay_history: false,

@@ -141,13 +141,12 @@ impl PermissionQuestion<'_> {
 
     /// Why the call is asked about, where there is more to say than that no rule allows it.
     fn reason_in_words(&self) -> Option<String> {
-        let outside = |access| {
-            let path = self.blocked_path().map(PathBuf::from);
-            path.map(|path| permission::describe_file(access, Some(&path), FilePlace::Outside))
-        };
         match &self.refusal.reason {
-            DecisionReason::NoRule => outside(FileAccess::Writes),
-            DecisionReason::WorkingDirectory => outside(FileAccess::Reads),
+            DecisionReason::NoRule => None,
+            DecisionReason::WorkingDirectory => {
+                let path = PathBuf::from(self.blocked_path()?);
+                Some(permission::describe_file(FileAccess::Reads, Some(&path), FilePlace::Outside))
+            }
             reason => Some(reason.describe()),
         }
     }
@@ -179,27 +178,12 @@ impl PermissionQuestion<'_> {
     /// The path that caused the question, resolved.
     fn blocked_path(&self) -> Option<String> {
         let path = self.refusal.path.as_deref()?;
-        let outside = self.suggestions.iter().any(|suggestion| match suggestion {
-            RuleSuggestion::AddDirectories { .. } => true,
-            RuleSuggestion::AddRules { .. } | RuleSuggestion::SetMode { .. } => false,
-        });
-        let in_the_way = match self.refusal.reason {
-            DecisionReason::WorkingDirectory | DecisionReason::SafetyCheck(_) => true,
-            DecisionReason::Rule { .. }
-            | DecisionReason::Mode(_)
-            | DecisionReason::ReadOnlyCommand
-            | DecisionReason::Harmless
-            | DecisionReason::OpensFile { .. }
-            | DecisionReason::SetsVariable(_)
-            | DecisionReason::NotUnderstood(_)
-            | DecisionReason::Reads(_)
-            | DecisionReason::Sandboxed
-            | DecisionReason::SandboxOverride
-            | DecisionReason::Hook(_)
-            | DecisionReason::Interaction
-            | DecisionReason::RepositoryConfiguration(_)
-            | DecisionReason::NoRule => outside,
-        };
+        let in_the_way = matches!(
+            self.refusal.reason,
+            DecisionReason::WorkingDirectory
+                | DecisionReason::SafetyCheck(_)
+                | DecisionReason::OpensFile { place: FilePlace::Outside, .. }
+        );
         let real = self.facts.real_location(path).unwrap_or(path);
         in_the_way.then(|| real.to_string_lossy().into_owned())
     }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use sys::Env;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 /// Most bytes of all facts together, and the part of them that is kept for what git says.
 const MAX_BYTES: usize = 2_000;
@@ -61,6 +62,8 @@ pub struct ToldFacts {
     facts: Option<Arc<ProjectFacts>>,
     place: bool,
     state: bool,
+    /// A request waited for them already.
+    has_waited: bool,
 }
 
 impl ProjectFacts {
@@ -68,11 +71,21 @@ impl ProjectFacts {
         Arc::new(Self { query, gathered: std::sync::OnceLock::new() })
     }
 
+    /// Begins to gather; must be called inside the runtime.
+    pub fn begin(&self) {
+        self.receiver();
+    }
+
     fn receiver(&self) -> watch::Receiver<GatheredFacts> {
         let receiver = self.gathered.get_or_init(|| {
             let (sender, receiver) = watch::channel(GatheredFacts::default());
-            let query = self.query.clone();
-            tokio::spawn(gather(query, sender));
+            let looking = (self.query.clone(), sender.clone());
+            // The look at the place begins at once, not when the starting thread has nothing else to do.
+            let place = tokio::task::spawn_blocking(move || {
+                let place = place(&looking.0);
+                looking.1.send_modify(|known| known.place = Some(place));
+            });
+            tokio::spawn(gather_state(self.query.clone(), sender, place));
             receiver
         });
         receiver.clone()
@@ -82,7 +95,7 @@ impl ProjectFacts {
 impl ToldFacts {
     /// A conversation that was told nothing; without `facts` it never will be.
     pub fn nothing_of(facts: Option<Arc<ProjectFacts>>) -> Self {
-        Self { facts, place: false, state: false }
+        Self { facts, ..Self::default() }
     }
 
     /// Begins to gather what is to be told; must be called inside the runtime.
@@ -94,7 +107,7 @@ impl ToldFacts {
 
     /// A conversation that was told them before, as one that is resumed.
     pub fn all_of(facts: Option<Arc<ProjectFacts>>) -> Self {
-        Self { facts, place: true, state: true }
+        Self { facts, place: true, state: true, has_waited: true }
     }
 
     /// For another conversation in the same place: they are gathered anew.
@@ -107,7 +120,7 @@ impl ToldFacts {
 
     /// They are sent again, because the conversation no longer holds them.
     pub fn forget(&mut self) {
-        (self.place, self.state) = (false, false);
+        (self.place, self.state, self.has_waited) = (false, false, false);
         self.start();
     }
 
@@ -116,7 +129,7 @@ impl ToldFacts {
     pub async fn take_due(&mut self) -> Option<String> {
         let facts = self.facts.clone().filter(|_| !(self.place && self.state))?;
         let mut receiver = facts.receiver();
-        if !self.place {
+        if !self.place && !std::mem::replace(&mut self.has_waited, true) {
             tokio::time::timeout(FIRST_WAIT, receiver.wait_for(|known| known.place.is_some())).await.ok();
         }
         let known = receiver.borrow().clone();
@@ -134,10 +147,11 @@ impl ToldFacts {
     }
 }
 
-async fn gather(query: ProjectFactsQuery, told: watch::Sender<GatheredFacts>) {
-    let looking = query.clone();
-    let place = tokio::task::spawn_blocking(move || place(&looking)).await.unwrap_or_default();
-    told.send_modify(|known| known.place = Some(place));
+/// Gathers the state of the repository after the look at the place.
+async fn gather_state(query: ProjectFactsQuery, told: watch::Sender<GatheredFacts>, place: JoinHandle<()>) {
+    if place.await.is_err() {
+        told.send_modify(|known| known.place = Some(String::new()));
+    }
     let state = if query.tells_git {
         tokio::time::sleep(STATE_DELAY).await;
         state::repository(&query).await
@@ -185,11 +199,19 @@ fn bounded(text: &str, most: usize) -> String {
 /// The names in the directory: folders first, then files, each in the order of the alphabet.
 fn names(query: &ProjectFactsQuery, room: usize) -> String {
     let Ok(entries) = std::fs::read_dir(&query.cwd) else { return String::new() };
+    let real_cwd = sys::real_path::path(&query.cwd);
     let mut found: Vec<(bool, String)> = Vec::new();
     for entry in entries.flatten().take(MAX_ENTRIES) {
-        let (name, is_folder) = (entry.file_name(), entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let (name, kind) = (entry.file_name(), entry.file_type());
+        let is_folder = kind.as_ref().is_ok_and(std::fs::FileType::is_dir);
         let Some(name) = name.to_str().filter(|name| *name != ".git") else { continue };
-        if !is_hidden(query, name) {
+        let path = query.cwd.join(name);
+        let real = match kind {
+            // What is no link lies where it is listed.
+            Ok(kind) if !kind.is_symlink() => real_cwd.join(name),
+            Ok(_) | Err(_) => sys::real_path::path(&path),
+        };
+        if !query.policy.hides(&path, &real) {
             found.push((!is_folder, format!("{}{}", harmless(name), if is_folder { "/" } else { "" })));
         }
     }
@@ -211,12 +233,6 @@ fn names(query: &ProjectFactsQuery, room: usize) -> String {
         write!(text, " and {} more", found.len() - shown).ok();
     }
     text
-}
-
-/// Whether a rule hides the file of this name in the directory from the model.
-fn is_hidden(query: &ProjectFactsQuery, name: &str) -> bool {
-    let path = query.cwd.join(name);
-    query.policy.hides(&path, &sys::real_path::path(&path))
 }
 
 fn programs(env: &Env) -> String {

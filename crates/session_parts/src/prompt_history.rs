@@ -8,14 +8,25 @@ use store::{StoreLayout, history};
 use sys::Env;
 use wire::settings::SettingsSource;
 
+/// A prompt of an earlier time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarlierPrompt {
+    pub text: String,
+    /// It was typed in this project.
+    pub is_here: bool,
+    pub session_id: String,
+}
+
 /// The newest prompts, newest first; those of this project come before those of others.
-pub fn newest(env: &Env, cwd: &Path, limit: usize) -> Vec<String> {
+pub fn newest(env: &Env, cwd: &Path, limit: usize) -> Vec<EarlierPrompt> {
     let layout = StoreLayout::new(env);
     let project = cwd.to_string_lossy();
     let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
     for prompt in history::newest(&layout).take(limit) {
         let text = store::pastes::expand(&layout, &prompt.display, &prompt.pasted_contents);
-        if prompt.project == project { here.push(text) } else { elsewhere.push(text) }
+        let is_here = prompt.project == project;
+        let found = EarlierPrompt { text, is_here, session_id: prompt.session_id };
+        if is_here { here.push(found) } else { elsewhere.push(found) }
     }
     here.append(&mut elsewhere);
     here

@@ -132,7 +132,7 @@ impl SessionSandbox {
     }
 
     /// Whether commands in the sandbox run without a question.
-    fn allows_without_asking(&self) -> bool {
+    pub fn allows_without_asking(&self) -> bool {
         self.settings.auto_allow_bash_if_sandboxed != Some(false) && !self.scrubs_env()
     }
 

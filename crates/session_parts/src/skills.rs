@@ -333,6 +333,15 @@ impl SessionSkills {
         self.reset_sent(lazy);
     }
 
+    /// The conversation goes on from an earlier point, which contains these lines of the listing.
+    pub fn go_back(&mut self, sent_lines: Vec<String>) {
+        self.sent_lines = sent_lines.into_iter().map(|line| (name_in(&line).to_owned(), line)).collect();
+        self.is_listing_stale = true;
+        self.sent_texts.clear();
+        self.grants.clear();
+        self.active = None;
+    }
+
     /// After a compaction: the listing and the instructions for touched files are sent again.
     pub fn reset_sent(&mut self, lazy: LazyMemory) {
         self.lazy = lazy;

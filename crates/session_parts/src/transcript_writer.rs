@@ -188,6 +188,11 @@ impl TranscriptWriter {
         self.tail.slug = Some(slug.to_owned());
     }
 
+    /// Later lines continue after this one.
+    pub fn go_on_after(&mut self, leaf: Option<String>) {
+        self.leaf = leaf;
+    }
+
     pub fn leaf(&self) -> Option<&str> {
         self.leaf.as_deref()
     }

@@ -159,6 +159,8 @@ fn is_left_behind(kind: &str) -> bool {
             | "relocated"
             | "file-history-snapshot"
             | "file-history-delta"
+            | "x-checkpoint-change"
+            | "x-rewound"
     ) || kind.starts_with("artifact-")
         || kind.starts_with("api-request")
 }

@@ -4,6 +4,7 @@
 
 pub mod agents;
 mod backward;
+pub mod checkpoints;
 pub mod error;
 pub mod find;
 pub mod fork;

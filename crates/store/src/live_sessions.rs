@@ -46,6 +46,8 @@ pub struct ProcessFacts {
     pub kind: &'static str,
     pub entrypoint: String,
     pub name: Option<String>,
+    /// The process answers one prompt and ends: it is never idle.
+    pub answers_once: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,6 +77,8 @@ struct ProcessRecord {
 pub struct LiveRecord {
     path: PathBuf,
     state: Mutex<RecordState>,
+    /// Idle is not recorded: each change writes a file anew.
+    is_never_idle: bool,
 }
 
 #[derive(Debug)]
@@ -91,6 +95,7 @@ impl LiveRecord {
         crate::layout::create_private(&dir).map_err(|e| StoreError::write(&dir, e))?;
         let path = take_file(&dir, pid);
         let now = sys::clock::now_ms();
+        let status = if facts.answers_once { LiveStatus::Busy } else { LiveStatus::Idle };
         let record = ProcessRecord {
             pid,
             session_id: facts.session_id,
@@ -102,18 +107,20 @@ impl LiveRecord {
             kind: facts.kind,
             entrypoint: facts.entrypoint,
             name: facts.name,
-            status: LiveStatus::Idle,
+            status,
             waiting_for: None,
             updated_at: now,
             status_updated_at: now,
         };
         write(&path, &record)?;
-        Ok(Self { path, state: Mutex::new(RecordState { record, status_unless_waiting: LiveStatus::Idle }) })
+        let state = Mutex::new(RecordState { record, status_unless_waiting: status });
+        Ok(Self { path, state, is_never_idle: facts.answers_once })
     }
 
     /// Failures are only logged: other processes can do without the record.
     pub fn set_status(&self, status: LiveStatus) {
-        if self.state.lock().status_unless_waiting != status {
+        let is_shown = status != LiveStatus::Idle || !self.is_never_idle;
+        if is_shown && self.state.lock().status_unless_waiting != status {
             self.change(|state| state.status_unless_waiting = status);
         }
     }
@@ -249,7 +256,25 @@ mod tests {
             kind: "interactive",
             entrypoint: "sdk-cli".into(),
             name: None,
+            answers_once: false,
         }
+    }
+
+    #[test]
+    fn a_process_that_answers_once_is_busy_until_it_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = layout(dir.path());
+        let record = LiveRecord::register(&layout, ProcessFacts { answers_once: true, ..facts() }).unwrap();
+        let read = || std::fs::read_to_string(&record.path).unwrap();
+        let first = read();
+        assert!(first.contains(r#""status":"busy""#), "{first}");
+        record.set_status(LiveStatus::Busy);
+        record.set_status(LiveStatus::Idle);
+        assert_eq!(read(), first);
+        record.set_waiting(Some("permission"));
+        assert!(read().contains(r#""status":"waiting""#));
+        record.set_waiting(None);
+        assert!(read().contains(r#""status":"busy""#));
     }
 
     #[test]

@@ -159,6 +159,25 @@ pub fn last<T>(path: &Path, count: usize, pick: impl Fn(NarrativeItem<'_>) -> Op
     Ok(kept)
 }
 
+/// The last lines of a transcript, oldest first: as many as `bytes` bytes of the file have. Lines that are not text are
+/// left out.
+pub fn end_lines(path: &Path, bytes: usize) -> Result<Vec<String>, StoreError> {
+    let fail = |e| StoreError::read(path, e);
+    let file = File::open(path).map_err(fail)?;
+    let length = file.metadata().map_err(fail)?.len();
+    let mut lines = BackwardLines::new(&file, length);
+    let (mut kept, mut seen) = (Vec::new(), 0);
+    while let Some((_, line)) = lines.next_line().map_err(fail)? {
+        seen += line.len();
+        if seen > bytes {
+            break;
+        }
+        kept.extend(std::str::from_utf8(line).map(str::to_owned));
+    }
+    kept.reverse();
+    Ok(kept)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -192,21 +192,22 @@ fn load_from<R: ReadAt>(
     let fail = |e| StoreError::read(path, e);
     let (mut index, found) = scan(source, len, options).map_err(fail)?;
     let found = match (found, &options.at) {
-        (Some(found), _) => found,
+        (Some(found), _) => Some(found),
+        (None, None) if index.is_rewound => None,
         (None, Some(uuid)) if !index.nodes.is_empty() => {
             return Err(StoreError::UnknownEntry { uuid: uuid.clone() });
         }
         (None, _) => return Err(StoreError::Empty { path: path.to_path_buf() }),
     };
-    if let Some(prompt) = &options.drops_turn {
-        check_dropped(&index, &found, prompt)?;
+    if let (Some(prompt), Some(found)) = (&options.drops_turn, &found) {
+        check_dropped(&index, found, prompt)?;
     }
     if !index.complete {
         let mut head = vec![0; HEAD_BYTES.min(len) as usize];
         source.read_at(&mut head, 0).map_err(fail)?;
         index.add_file_head(&head);
     }
-    let mut loaded = assemble(source, index, &found).map_err(fail)?;
+    let mut loaded = assemble(source, index, found.as_ref()).map_err(fail)?;
     loaded.path = path.to_path_buf();
     loaded.len = len;
     loaded.truncated = options.at.is_some();
@@ -232,6 +233,9 @@ fn scan<R: ReadAt>(
     let (mut tries, mut next_try) = (0, 0);
     while let Some((span, line)) = lines.next_line()? {
         let may_end = index.add(span, line) == LineEffect::MayEnd;
+        if index.is_rewound && options.at.is_none() {
+            return Ok((index, None));
+        }
         if !may_end || (tries >= FREE_TRIES && index.nodes.len() < next_try) {
             continue;
         }
@@ -335,17 +339,17 @@ pub fn weight(path: &Path) -> Option<ConversationWeight> {
     None
 }
 
-/// Reads the bodies of the chosen nodes and builds the conversation.
+/// Reads the bodies of the chosen nodes and builds the conversation; an empty one without them.
 fn assemble<R: ReadAt>(
     source: &R,
     index: TranscriptIndex,
-    found: &ResolvedConversation,
+    found: Option<&ResolvedConversation>,
 ) -> io::Result<LoadedConversation> {
-    let leaf_uuid = index.nodes[found.leaf].uuid.clone();
+    let leaf_uuid = found.map(|found| index.nodes[found.leaf].uuid.clone());
     let mut nodes: Vec<Option<EntryNode>> = index.nodes.into_iter().map(Some).collect();
     let mut loaded = LoadedConversation {
         session_id: index.session_id.unwrap_or_default(),
-        leaf_uuid: Some(leaf_uuid),
+        leaf_uuid,
         custom_title: index.custom_title,
         ai_title: index.ai_title,
         last_prompt: index.last_prompt,
@@ -360,7 +364,7 @@ fn assemble<R: ReadAt>(
         skipped_at: index.skipped_at,
         ..LoadedConversation::default()
     };
-    for &at in &found.order {
+    for &at in found.iter().flat_map(|found| &found.order) {
         let Some(node) = nodes[at].take() else { continue };
         if let Some(facts) = &node.boundary {
             loaded.boundary = Some(CompactBoundary {

@@ -13,6 +13,7 @@ mod newer;
 mod prune;
 mod restore;
 mod restore_plan;
+mod rewind;
 
 pub use draft::{PendingSnapshot, SaveExtent, SnapshotDraft};
 pub use manifest::{
@@ -20,6 +21,8 @@ pub use manifest::{
 };
 pub use restore::{RestoreProblem, UndoChoice, UndoResult};
 pub use restore_plan::active;
+pub(crate) use rewind::add_lines;
+pub use rewind::{ConversationStep, CopyAuthor, FileRewind, FoundCopy, RewindOutcome, RewindSelection, content_hash};
 
 use crate::error::StoreError;
 use blobs::BlobStore;
@@ -55,6 +58,8 @@ pub struct SnapshotCause {
     pub cwd: PathBuf,
     /// The command, or the tool and its file.
     pub description: String,
+    /// The uuid of the prompt whose turn makes the change.
+    pub prompt: Option<String>,
 }
 
 /// The snapshot store below one configuration home.

@@ -81,6 +81,8 @@ struct QueueState {
     may_lose: bool,
     closing: bool,
     running: bool,
+    /// The thread of the writer sleeps and must be woken.
+    asleep: bool,
     /// The state of the writer while its thread does not run.
     writer: Option<WriterThread>,
 }
@@ -191,7 +193,7 @@ impl Transcript {
         }
         state.queued_total += size as u64;
         TranscriptShared::start(shared, &mut state)?;
-        shared.work.notify_one();
+        shared.wake(state);
         Ok(())
     }
 
@@ -257,9 +259,10 @@ impl Transcript {
                 return Ok(());
             }
             state.closing = true;
-            state.queued_total
+            let target = state.queued_total;
+            shared.wake(state);
+            target
         };
-        shared.work.notify_one();
         shared.progress.subscribe().wait_for(|p| p.closed).await.ok();
         shared.outcome(target)
     }
@@ -271,8 +274,9 @@ struct CloseWithLast(Option<Arc<TranscriptShared>>);
 impl Drop for CloseWithLast {
     fn drop(&mut self) {
         if let Some(shared) = &self.0 {
-            shared.lock().closing = true;
-            shared.work.notify_one();
+            let mut state = shared.lock();
+            state.closing = true;
+            shared.wake(state);
         }
     }
 }
@@ -306,6 +310,15 @@ impl TranscriptShared {
         if fits(&state) { Ok(state) } else { Err(StoreError::Full { limit: QUEUE_LIMIT }) }
     }
 
+    /// Wakes the writer, which then finds the lock free.
+    fn wake(&self, mut state: MutexGuard<'_, QueueState>) {
+        let asleep = std::mem::take(&mut state.asleep);
+        drop(state);
+        if asleep {
+            self.work.notify_one();
+        }
+    }
+
     fn start(shared: &Arc<Self>, state: &mut QueueState) -> Result<(), StoreError> {
         if state.running {
             return Ok(());
@@ -329,8 +342,10 @@ impl TranscriptShared {
             return None;
         }
         state.attempt_requested = true;
-        self.work.notify_one();
-        Some((state.queued_total, now.failures))
+        let awaited = (state.queued_total, now.failures);
+        drop(now);
+        self.wake(state);
+        Some(awaited)
     }
 
     fn outcome(&self, target: u64) -> Result<(), StoreError> {

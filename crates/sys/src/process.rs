@@ -8,6 +8,7 @@ mod detached;
 mod once;
 mod output;
 pub(crate) mod registry;
+mod shell;
 pub(crate) mod tree;
 
 pub use crate::keeper::KeeperConfig;
@@ -61,7 +62,7 @@ pub enum ChildOutput {
 pub enum TerminalAccess {
     #[default]
     Shared,
-    /// The child gets its own session, without a controlling terminal.
+    /// The child has no controlling terminal: it gets its own session, unless this process has no terminal either.
     None,
 }
 
@@ -193,10 +194,14 @@ pub(crate) fn spawn_prepared(spec: SpawnSpec, prepare: ChildPreparation) -> io::
 fn start(spec: SpawnSpec, terminal: TerminalAccess, prepare: ChildPreparation) -> io::Result<ChildProcess> {
     let outer = [RUN_VARIABLE, CHILD_VARIABLE].map(|name| outer_marker(&spec.env, name));
     let is_ours = spec.stdin == ChildInput::Inherit;
-    let (mut command, pipes) = command(spec)?;
+    let shell = shell::located(&spec);
+    let is_shell = shell.is_some();
+    let (mut command, pipes) = command(spec, shell)?;
     match terminal {
         TerminalAccess::Shared if is_ours => {}
         TerminalAccess::Shared => drop(command.process_group(0)),
+        // A process that copies itself to call `setsid` copies its memory map too; where nobody has a terminal this is not needed.
+        TerminalAccess::None if is_shell && !shell::have_terminal() => drop(command.process_group(0)),
         TerminalAccess::None => own_session(&mut command),
     }
     apply(&mut command, prepare);
@@ -248,8 +253,15 @@ struct ChildPipes {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place children are spawned")]
-fn command(spec: SpawnSpec) -> io::Result<(tokio::process::Command, ChildPipes)> {
-    let mut command = tokio::process::Command::new(&spec.program);
+fn command(spec: SpawnSpec, shell: Option<PathBuf>) -> io::Result<(tokio::process::Command, ChildPipes)> {
+    let mut command = match shell {
+        Some(shell) => {
+            let mut command = tokio::process::Command::new(shell);
+            command.arg0(&spec.program);
+            command
+        }
+        None => tokio::process::Command::new(&spec.program),
+    };
     command.args(&spec.args).env_clear().envs(spec.env).current_dir(&spec.cwd);
     command.stdin(match spec.stdin {
         ChildInput::Null => Stdio::null(),

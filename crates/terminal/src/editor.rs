@@ -28,6 +28,16 @@ enum EditKind {
     Other,
 }
 
+/// Edits that are undone in one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum UndoGroup {
+    #[default]
+    None,
+    /// Open, without an edit so far.
+    Empty,
+    Begun,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Editor {
     text: String,
@@ -37,6 +47,7 @@ pub struct Editor {
     past: Vec<EditSnapshot>,
     future: Vec<EditSnapshot>,
     last: Option<EditKind>,
+    group: UndoGroup,
     kills: Vec<String>,
     /// Whether the last command was a kill that can be extended or a yank that can be replaced.
     chain: KillChain,
@@ -116,6 +127,7 @@ impl Editor {
         self.future.clear();
         self.chips.clear();
         self.last = None;
+        self.group = UndoGroup::None;
         self.end_edit_chain();
         Submission { shown, expanded, images, chips }
     }
@@ -200,8 +212,7 @@ impl Editor {
 
     pub fn go(&mut self, at: usize) {
         let at = motion::boundary(&self.text, at);
-        self.cursor = self.chips.around(&self.text, at).map_or(at, |chip| chip.end);
-        self.end_edit_chain();
+        self.go_exactly(self.chips.around(&self.text, at).map_or(at, |chip| chip.end));
     }
 
     pub fn left(&mut self) {
@@ -212,7 +223,11 @@ impl Editor {
         self.go_exactly(self.step_right(self.cursor));
     }
 
+    /// What is typed after a move is undone on its own.
     fn go_exactly(&mut self, at: usize) {
+        if at != self.cursor {
+            self.last = None;
+        }
         self.cursor = at;
         self.end_edit_chain();
     }
@@ -330,7 +345,16 @@ impl Editor {
         self.chain = KillChain::Yank { range: start..self.cursor, index };
     }
 
-    fn insert_whole(&mut self, text: &str) {
+    /// Inserts at another position; the cursor is after the text then, but undoing puts it back.
+    pub fn insert_at(&mut self, at: usize, text: &str) {
+        self.push_undo(EditKind::Other);
+        self.text.insert_str(at, text);
+        self.cursor = at + text.len();
+        self.end_edit_chain();
+    }
+
+    /// Inserts a text that is undone in one step.
+    pub fn insert_whole(&mut self, text: &str) {
         self.push_undo(EditKind::Other);
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
@@ -339,8 +363,28 @@ impl Editor {
 
     // Undo.
 
+    /// Everything until `end_group` is undone in one step.
+    pub fn begin_group(&mut self) {
+        if self.group == UndoGroup::None {
+            self.group = UndoGroup::Empty;
+        }
+    }
+
+    pub fn end_group(&mut self) {
+        self.group = UndoGroup::None;
+        self.last = None;
+    }
+
     fn push_undo(&mut self, kind: EditKind) {
-        if kind == EditKind::Other || self.last != Some(kind) {
+        let begins_step = match self.group {
+            UndoGroup::None => kind == EditKind::Other || self.last != Some(kind),
+            UndoGroup::Empty => true,
+            UndoGroup::Begun => false,
+        };
+        if self.group == UndoGroup::Empty {
+            self.group = UndoGroup::Begun;
+        }
+        if begins_step {
             self.past.push(EditSnapshot { text: self.text.clone(), cursor: self.cursor });
             if self.past.len() > UNDO_LIMIT {
                 self.past.remove(0);
@@ -370,6 +414,9 @@ impl Editor {
         self.text = moment.text;
         self.cursor = moment.cursor;
         self.last = None;
+        if self.group == UndoGroup::Begun {
+            self.group = UndoGroup::Empty;
+        }
         self.goal = None;
         self.chain = KillChain::None;
     }

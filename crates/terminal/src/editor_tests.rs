@@ -25,6 +25,33 @@ fn undo_goes_by_words_and_redo_returns() {
 }
 
 #[test]
+fn an_undo_step_ends_where_the_cursor_moved() {
+    let mut editor = typed("abc");
+    editor.left();
+    editor.insert("x");
+    editor.insert("y");
+    assert_eq!(editor.text(), "abxyc");
+    editor.right();
+    editor.backspace();
+    for expected in ["abxyc", "abc", ""] {
+        assert!(editor.undo());
+        assert_eq!(editor.text(), expected);
+    }
+    // Edits of one group are one step, and undoing within it begins another.
+    editor.begin_group();
+    editor.insert("one ");
+    editor.left();
+    editor.insert("two");
+    editor.undo();
+    assert_eq!(editor.text(), "");
+    editor.insert("three");
+    editor.end_group();
+    editor.insert("!");
+    editor.undo();
+    assert_eq!(editor.text(), "three");
+}
+
+#[test]
 fn kills_join_and_yank_cycles() {
     let mut editor = typed("alpha beta gamma");
     editor.kill_big_word();

@@ -132,6 +132,7 @@ impl BashCall {
         let timeout = foreground_timeout(env, self.timeout_ms);
         let started = Instant::now();
         let place_in_front = cx.state.tasks.foreground.enter(&cx.id, cx.state.facts.agent_id.as_deref());
+        running.capture.show_in(place_in_front.output());
         let pause = tokio::select! {
             biased;
             pause = running.wait_until(&cx.cancel, Instant::now() + timeout) => pause?,

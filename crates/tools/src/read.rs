@@ -16,6 +16,7 @@ use crate::facts::{AgentUse, CallBounds, OutputBound, TimeBound, ToolClass, Tool
 use crate::file_work::{self, PathKind};
 use crate::input::ToolInput;
 use crate::missing_file;
+use crate::read_state::FileStamp;
 use crate::session_facts::is_compatible_output;
 use crate::text_file;
 use futures_util::FutureExt;
@@ -118,6 +119,8 @@ struct OpenFile {
     file: File,
     meta: Metadata,
     head: Vec<u8>,
+    /// The file as it was before anything was read from it.
+    stamp: Option<FileStamp>,
 }
 
 /// Bytes needed to determine the kind of file.
@@ -125,11 +128,13 @@ const HEAD_BYTES: u64 = 8 * 1024;
 
 impl OpenFile {
     fn open(path: PathBuf, meta: Metadata) -> io::Result<Self> {
-        let (mut file, _) = sys::fs::open_regular(&path)?;
-        let mut head = Vec::new();
+        let (mut file, opened) = sys::fs::open_regular(&path)?;
+        let stamp = FileStamp::settled(&opened);
+        // With room for one byte more the end is found without a read into a small buffer.
+        let mut head = Vec::with_capacity(opened.len().min(HEAD_BYTES) as usize + 1);
         file.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
         file.rewind()?;
-        Ok(Self { path, file, meta, head })
+        Ok(Self { path, file, meta, head, stamp })
     }
 
     /// All bytes, or an error above `limit` bytes. The size is checked while reading, because a file may grow and

@@ -3,15 +3,22 @@
 
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sys::sync::{Mutex, MutexGuard};
 
 /// The content of larger files, in bytes, is not remembered.
 pub const MAX_REMEMBERED_BYTES: usize = 256 * 1024;
 /// Most bytes of all remembered contents; beyond that those of the files seen longest ago are forgotten.
 const MAX_ALL_REMEMBERED_BYTES: usize = 8 << 20;
+
+/// A file changed this recently may change again without another time stamp: the clock of file systems ticks every few
+/// milliseconds, that of some every two seconds.
+const YOUNG: Duration = Duration::from_millis(50);
+const YOUNG_IN_SECONDS: Duration = Duration::from_secs(2);
 
 /// How much of a file was shown. Ordered from less to more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,9 +47,43 @@ impl Fingerprint {
         Self::Hash(Sha256::digest(content).into())
     }
 
-    pub fn of_stat(meta: &std::fs::Metadata) -> Self {
+    pub fn of_stat(meta: &Metadata) -> Self {
         Self::Stat { modified: meta.modified().ok(), len: meta.len() }
     }
+}
+
+/// The metadata of a file that changes whenever its content does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStamp {
+    inode: u64,
+    len: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileStamp {
+    /// `None` for a file that was changed just now.
+    pub fn settled(meta: &Metadata) -> Option<Self> {
+        let modified = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        let age = Duration::from_millis(sys::clock::now_ms()).checked_sub(modified)?;
+        let young = if meta.mtime_nsec() == 0 { YOUNG_IN_SECONDS } else { YOUNG };
+        (age > young).then(|| Self {
+            inode: meta.ino(),
+            len: meta.len(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        })
+    }
+}
+
+/// What was on disk when a file was seen.
+#[derive(Clone, Copy, Debug)]
+pub struct SeenContent<'a> {
+    pub fingerprint: Fingerprint,
+    /// All bytes; `None` for a file that is too large to be remembered.
+    pub bytes: Option<&'a [u8]>,
+    /// The metadata before the file was read; `None` when it cannot tell whether the file changes afterwards.
+    pub stamp: Option<FileStamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +129,17 @@ struct SeenRecord {
     lines: u64,
     /// The bytes that were on disk then.
     content: Option<Arc<[u8]>>,
+    /// The metadata with which the file has this content, as far as it is known.
+    stamp: Option<FileStamp>,
+}
+
+/// A file that was seen, by its real path.
+#[derive(Clone, Debug)]
+pub struct RecentFile {
+    pub path: PathBuf,
+    pub fingerprint: Fingerprint,
+    /// The metadata with which the file has the content of the fingerprint, as far as it is known.
+    pub stamp: Option<FileStamp>,
 }
 
 #[derive(Debug, Default)]
@@ -110,7 +162,7 @@ impl SeenFiles {
         self.remembered += content.as_ref().map_or(0, |bytes: &Arc<[u8]>| bytes.len());
         let file = SeenFile { coverage: coverage.max(seen.coverage), ..seen };
         self.drop_oldest_contents();
-        self.files.entry(key).or_insert(SeenRecord { moment, file, lines, content })
+        self.files.entry(key).or_insert(SeenRecord { moment, file, lines, content, stamp: None })
     }
 
     fn forget(&mut self, key: &Path) -> Option<SeenRecord> {
@@ -147,10 +199,12 @@ impl ReadState {
     }
 
     /// Records that lines were shown. Ranges that follow each other, from the first line to the last, are a whole view.
-    pub fn record_lines(&self, path: &Path, fingerprint: Fingerprint, shown: SeenLines, content: Option<&[u8]>) {
+    pub fn record_lines(&self, path: &Path, content: SeenContent<'_>, shown: SeenLines) {
+        let key = real(path);
         let mut known = self.lock();
-        let seen = SeenFile { fingerprint, coverage: Coverage::Range };
-        let record = known.view(real(path), seen, content);
+        let seen = SeenFile { fingerprint: content.fingerprint, coverage: Coverage::Range };
+        let record = known.view(key, seen, content.bytes);
+        record.stamp = content.stamp;
         if !shown.is_cut && shown.first <= record.lines + 1 {
             record.lines = record.lines.max(shown.first + shown.count - 1);
         }
@@ -161,16 +215,38 @@ impl ReadState {
 
     /// The most recently seen files, newest first, at most `most`.
     pub fn recent(&self, most: usize) -> Vec<PathBuf> {
+        self.recent_files(most).into_iter().map(|file| file.path).collect()
+    }
+
+    /// The same with what is known of each.
+    pub fn recent_files(&self, most: usize) -> Vec<RecentFile> {
         let known = self.lock();
-        let mut files: Vec<_> = known.files.iter().map(|(path, record)| (record.moment, path)).collect();
-        files.sort_unstable_by(|a, b| b.cmp(a));
-        files.into_iter().take(most).map(|(_, path)| path.clone()).collect()
+        let mut files: Vec<_> = known.files.iter().collect();
+        files.sort_unstable_by_key(|(_, record)| std::cmp::Reverse(record.moment));
+        let recent = |(path, record): (&PathBuf, &SeenRecord)| RecentFile {
+            path: path.clone(),
+            fingerprint: record.file.fingerprint,
+            stamp: record.stamp,
+        };
+        files.into_iter().take(most).map(recent).collect()
     }
 
     /// Forgets all other files, because the conversation no longer contains them.
     pub fn forget_all_but(&self, kept: &[PathBuf]) {
         let mut known = self.lock();
         known.files.retain(|path, _| kept.contains(path));
+        known.remembered = known.files.values().filter_map(|record| record.content.as_ref()).map(|c| c.len()).sum();
+    }
+
+    /// The number of views so far.
+    pub fn moment(&self) -> u64 {
+        self.lock().sequence
+    }
+
+    /// Forgets files that were seen after `moment`: the conversation no longer contains it.
+    pub fn forget_since(&self, moment: u64) {
+        let mut known = self.lock();
+        known.files.retain(|_, record| record.moment <= moment);
         known.remembered = known.files.values().filter_map(|record| record.content.as_ref()).map(|c| c.len()).sum();
     }
 
@@ -190,7 +266,7 @@ impl ReadState {
     }
 
     /// Compares the record with the current bytes and metadata.
-    pub fn freshness(&self, path: &Path, content: &[u8], meta: &std::fs::Metadata) -> FileFreshness {
+    pub fn freshness(&self, path: &Path, content: &[u8], meta: &Metadata) -> FileFreshness {
         let Some(seen) = self.get(path) else { return FileFreshness::Unseen };
         let now = match seen.fingerprint {
             Fingerprint::Hash(_) => Fingerprint::of(content),
@@ -263,7 +339,8 @@ mod tests {
         let path = Path::new("/nonexistent/file");
         let show = |content: &str, first, count, is_cut| {
             let lines = SeenLines { first, count, total: 30, is_cut };
-            reads.record_lines(path, Fingerprint::of(content.as_bytes()), lines, None);
+            let fingerprint = Fingerprint::of(content.as_bytes());
+            reads.record_lines(path, SeenContent { fingerprint, bytes: None, stamp: None }, lines);
             reads.get(path).unwrap().coverage
         };
         assert_eq!(show("a", 1, 10, false), Coverage::Range);

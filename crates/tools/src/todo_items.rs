@@ -28,6 +28,11 @@ impl TodoItems {
         *self.0.lock() = list;
     }
 
+    /// Returns to an earlier list.
+    pub fn put_back(&self, list: Vec<TodoItem>) {
+        *self.0.lock() = list;
+    }
+
     pub fn snapshot(&self) -> Vec<TodoItem> {
         self.0.lock().clone()
     }

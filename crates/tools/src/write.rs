@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fs::Metadata;
 use std::path::Path;
+use wire::counting::counted;
 
 pub struct WriteTool;
 
@@ -134,9 +135,8 @@ impl WriteCall {
 /// What an update did: the lines before and after, and whether the file can still be parsed.
 fn updated(path: &Path, old: &str, new: &str) -> String {
     let before = old.lines().count();
-    let unit = if before == 1 { "line" } else { "lines" };
     let note = syntax::broken_note(path, old, new).unwrap_or_default();
-    format!("updated ({before} {unit} → {}).{note}", new.lines().count())
+    format!("updated ({} → {}).{note}", counted(before, "line"), new.lines().count())
 }
 
 /// The metadata of the existing file; `None` when there is none.

@@ -30,6 +30,7 @@ pub mod prompt_history;
 pub mod prompt_view;
 pub mod question;
 pub mod queue;
+pub mod record;
 pub mod reply;
 pub mod responses;
 pub mod rule_suggestions;
@@ -46,10 +47,12 @@ pub mod transcript;
 pub mod view;
 pub mod work_rows;
 
+use crate::completion::index::FileQuestion;
 use crate::notify::AlertChannel;
 use crate::picker::{PickerRequest, PickerUpdate};
 use crate::screen_reader::ScreenReaderSource;
 use calls::CallTracker;
+use engine::prompt_history::EarlierPrompt;
 use engine::query::SessionInfo;
 use layers::LayerRank;
 use panel::{PanelJob, PanelJobResult};
@@ -79,7 +82,7 @@ pub enum AppInput {
     Focus(FocusChange),
     Event(engine::Event),
     /// Prompts of earlier sessions, newest first.
-    History(Vec<String>),
+    History(Vec<EarlierPrompt>),
     /// The answer of the file index to a `FindFiles` effect.
     Files {
         query: String,
@@ -121,7 +124,7 @@ pub enum AppEffect {
     /// The answer to a question of the engine.
     Reply(HostReply),
     /// Look for files; answered by `Input::Files`.
-    FindFiles(String),
+    FindFiles(FileQuestion),
     /// Read the prompts of earlier sessions; answered by `AppInput::History`.
     LoadHistory,
     /// Save a prompt in the history for later sessions.
@@ -177,6 +180,8 @@ pub enum AppEffect {
     AskBackground,
     Suspend,
     Redraw,
+    /// Move what is on the screen into the scrollback.
+    ClearScreen,
     Exit,
 }
 
@@ -197,6 +202,8 @@ pub struct PromptMessage {
     pub images: Vec<(String, String)>,
     /// The text is a shell command of the user, to be run unchanged.
     pub is_shell: bool,
+    /// The text is for the model although it begins like a command.
+    pub is_verbatim: bool,
     /// Set when the message was sent during a turn and may join it; identifies it to the engine.
     pub uuid: Option<String>,
     /// The numbers of its images, as shown in the prompt.
@@ -315,6 +322,8 @@ struct LinePrinter {
     finished: Vec<StyledLine>,
     /// Something was printed before, so the next block begins with an empty line.
     printed: bool,
+    /// The last lines tell of thinking or calls; further ones follow without an empty line.
+    ends_with_activity: bool,
 }
 
 #[derive(Debug)]
@@ -350,6 +359,12 @@ pub struct App {
     pending_responses: BTreeMap<String, PendingResponse>,
     /// What is open in the external editor; `None` means the prompt.
     external_edit: Option<ExternalEdit>,
+    /// Prompts for the history that wait for the id of their session.
+    unrecorded: Vec<engine::prompt_history::TypedPrompt>,
+    /// The command that was sent last, until its turn has ended.
+    sent_command: Option<String>,
+    /// A prompt that is no command, offered again: sent unchanged, it goes to the model as text.
+    offered_text: Option<String>,
     /// Sent once the next conversation has begun.
     next_submission: Option<Submission>,
     transcript: TranscriptView,
@@ -391,6 +406,9 @@ impl App {
             layers: layers::LayerStack::default(),
             pending_responses: BTreeMap::new(),
             external_edit: None,
+            unrecorded: Vec::new(),
+            sent_command: None,
+            offered_text: None,
             next_submission: None,
             transcript: TranscriptView::default(),
             keys: KeyState::default(),
@@ -424,7 +442,7 @@ impl App {
             // Focus changes never answer a question.
             AppInput::Focus(_) => {}
             AppInput::Event(event) => self.event(event),
-            AppInput::History(prompts) => self.prompt.load_history(prompts),
+            AppInput::History(prompts) => self.learn_history(prompts),
             AppInput::Files { query, found } => self.receive_files(&query, found),
             AppInput::Pictures { found, text } => self.receive_pictures(found, &text),
             AppInput::Copied(outcome) => self.show_copy_result(outcome),
@@ -444,6 +462,9 @@ impl App {
             self.status.schedule_if_configured(self.now);
         }
         self.do_due_work();
+        if self.effects.contains(&AppEffect::Exit) {
+            self.record_prompts();
+        }
         std::mem::take(&mut self.effects)
     }
 
@@ -522,13 +543,16 @@ impl App {
         let mut prompt = PromptMessage {
             text: submission.expanded.clone(),
             images: submission.images.clone(),
+            is_verbatim: self.offered_text.take().is_some_and(|offered| offered == submission.expanded.trim()),
             ..PromptMessage::default()
         };
         if let Some(command) = command {
             turn.waits = TurnWait::Tool("your command".into());
             prompt = PromptMessage { text: command.to_owned(), images: Vec::new(), is_shell: true, ..prompt };
-        } else if !submission.expanded.trim_start().starts_with('/') {
+        } else if prompt.is_verbatim || !submission.expanded.trim_start().starts_with('/') {
             turn.prompt = Some(submission);
+        } else {
+            self.sent_command = Some(submission.expanded.trim().to_owned());
         }
         self.activity.turn = Some(turn);
         self.effects.push(AppEffect::Submit(prompt));

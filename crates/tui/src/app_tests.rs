@@ -2,6 +2,7 @@ use super::*;
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use terminal::keys::bindings::KeyAction;
 use terminal::keys::{KeyCode, KeyMods};
 use wire::mode::PermissionMode;
 use wire::sdk::{SdkMessage, StreamEvent};
@@ -9,7 +10,12 @@ use wire::sdk::{SdkMessage, StreamEvent};
 const SIZE: TerminalSize = TerminalSize { columns: 60, rows: 20 };
 
 fn app() -> App {
-    let session = SessionDisplay { cwd: "/project".into(), shown_cwd: "~/project".into(), ..SessionDisplay::default() };
+    let session = SessionDisplay {
+        id: Some("s".into()),
+        cwd: "/project".into(),
+        shown_cwd: "~/project".into(),
+        ..SessionDisplay::default()
+    };
     let mut app = App::new(Preferences::default(), SIZE, session);
     app.now = Duration::from_secs(10);
     app.is_ready = true;
@@ -303,7 +309,7 @@ fn files_are_suggested_and_late_answers_ignored() {
     // [TST-237]
     let mut app = app();
     let effects = write(&mut app, "see @ma");
-    assert_eq!(effects.last(), Some(&AppEffect::FindFiles("ma".into())));
+    assert_eq!(effects.last(), Some(&AppEffect::FindFiles(FileQuestion::Mention("ma".into()))));
     app.update(AppInput::Files { query: "m".into(), found: vec!["old".into()] });
     assert!(!app.layers.has(LayerRank::Completion));
     app.update(AppInput::Files { query: "ma".into(), found: vec!["src/main.rs".into(), "my map.txt".into()] });
@@ -315,17 +321,20 @@ fn files_are_suggested_and_late_answers_ignored() {
 fn a_history_search_finds_and_can_be_left() {
     // [TST-239]
     let mut app = app();
-    app.update(AppInput::History(vec!["build it".into(), "test it".into()]));
+    let earlier = |text: &str| EarlierPrompt { text: text.into(), is_here: true, session_id: "s".into() };
+    app.update(AppInput::History(vec![earlier("build it"), earlier("test it")]));
     write(&mut app, "draft");
     press(&mut app, &[KeyPress::ctrl('r')]);
     write(&mut app, "te");
-    assert!(shown(&app).contains(&"test it".to_owned()));
+    assert!(shown(&app).contains(&"❯ test it".to_owned()), "{:#?}", shown(&app));
+    assert!(shown(&app).iter().any(|row| row.ends_with("this project · 1 found")));
     press(&mut app, &[KeyPress::ctrl('c')]);
     assert_eq!(app.prompt.editor.text(), "draft");
     press(&mut app, &[KeyPress::ctrl('r')]);
     write(&mut app, "te");
-    press(&mut app, &[KeyPress::plain(KeyCode::Tab)]);
+    assert!(enter(&mut app).is_empty(), "Enter takes it");
     assert_eq!(app.prompt.editor.text(), "test it");
+    assert!(enter(&mut app).iter().any(|effect| matches!(effect, AppEffect::Submit(_))), "a second Enter sends it");
 }
 
 #[test]
@@ -370,4 +379,108 @@ fn modes_go_on_from_the_last_wish_although_older_answers_come_in() {
     app.session.mode = PermissionMode::AcceptEdits;
     cycle(&mut app);
     assert_eq!(app.session.mode, PermissionMode::Default);
+}
+
+/// Everything that can be seen or heard of the interface.
+fn everything(app: &mut App) -> String {
+    format!("{:?} {:?} {:?}", app.view(), app.cover(), printed(app))
+}
+
+/// An interface in a state in which some of the keys do something.
+fn in_state(state: &str) -> App {
+    let mut app = app();
+    let earlier = |text: &str| EarlierPrompt { text: text.into(), is_here: true, session_id: "s".into() };
+    app.update(AppInput::History(vec![earlier("build it"), earlier("test it")]));
+    match state {
+        "text" => drop(write(&mut app, "some words")),
+        "history" => drop(press(&mut app, &[KeyPress::ctrl('p'), KeyPress::ctrl('p')])),
+        "turn" => {
+            write(&mut app, "go");
+            enter(&mut app);
+        }
+        _ => {}
+    }
+    app
+}
+
+/// Whatever `?` lists does something, in an empty prompt, while text is typed, or while a turn runs.
+#[test]
+fn every_listed_key_has_an_effect() {
+    let bindings = KeyBindings::default();
+    for (action, keys) in help::listed(&bindings) {
+        if action == KeyAction::ToggleTodos {
+            // Shows or hides what only a list of tasks has; see the tests of the list.
+            continue;
+        }
+        let chord = bindings.chord_of(action).unwrap_or_default();
+        let has_effect = |state: &str| {
+            let mut app = in_state(state);
+            let before = everything(&mut app);
+            let effects = press(&mut app, chord);
+            !effects.is_empty() || everything(&mut app) != before
+        };
+        assert!(["empty", "text", "history", "turn"].into_iter().any(has_effect), "{keys}: {}", action.help());
+    }
+}
+
+#[test]
+fn an_unknown_command_of_several_words_is_offered_as_text() {
+    let mut app = app();
+    write(&mut app, "/verfy that it works");
+    enter(&mut app);
+    let ended = |command: Option<&str>| {
+        let local_command = command.map(str::to_owned);
+        let result = wire::sdk::TurnResult { kind: "result", local_command, ..wire::sdk::TurnResult::default() };
+        AppInput::Event(engine::Event::Message(SdkMessage::Result(Box::new(result))))
+    };
+    app.update(ended(Some(engine::UNKNOWN_COMMAND)));
+    assert_eq!(app.prompt.editor.text(), "/verfy that it works");
+    assert!(shown(&app).iter().any(|row| row.contains("press enter to send it to the model as text")));
+    let sent = |effects: &[AppEffect]| {
+        effects.iter().find_map(|effect| match effect {
+            AppEffect::Submit(prompt) => Some((prompt.text.clone(), prompt.is_verbatim)),
+            _ => None,
+        })
+    };
+    let effects = enter(&mut app);
+    assert_eq!(sent(&effects), Some(("/verfy that it works".into(), true)));
+    app.update(ended(None));
+    // What was changed first is a command again.
+    write(&mut app, "/verfy this and that");
+    enter(&mut app);
+    app.update(ended(Some(engine::UNKNOWN_COMMAND)));
+    write(&mut app, "!");
+    let effects = enter(&mut app);
+    assert_eq!(sent(&effects), Some(("/verfy this and that!".into(), false)));
+}
+
+/// [TST-173] A prompt that is typed before the session has an id is recorded with that id.
+#[test]
+fn prompts_are_recorded_with_the_id_of_their_session() {
+    let unnamed = || {
+        let mut app = app();
+        app.session.id = None;
+        app
+    };
+    let mut app = unnamed();
+    write(&mut app, "hello");
+    let recorded = |effects: Vec<AppEffect>| {
+        let of = |effect| match effect {
+            AppEffect::Remember { typed, session_id } => Some((typed.shown, session_id)),
+            _ => None,
+        };
+        effects.into_iter().filter_map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(recorded(enter(&mut app)), []);
+    app.session.id = Some("S1".into());
+    app.record_prompts();
+    assert_eq!(recorded(app.update(AppInput::Tick)), [("hello".into(), "S1".into())]);
+    write(&mut app, "again");
+    assert_eq!(recorded(enter(&mut app)), [("again".into(), "S1".into())]);
+    // One that no session took is recorded at the end.
+    let mut app = unnamed();
+    write(&mut app, "/vim");
+    assert_eq!(recorded(enter(&mut app)), []);
+    press(&mut app, &[KeyPress::ctrl('c')]);
+    assert_eq!(recorded(press(&mut app, &[KeyPress::ctrl('c')])), [("/vim".into(), String::new())]);
 }

@@ -1,4 +1,5 @@
 //! Finding files and commands by a few letters of their names.
 
+pub mod folder;
 pub mod fuzzy;
 pub mod index;

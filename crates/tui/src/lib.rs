@@ -1,6 +1,7 @@
 //! The interactive terminal. `app` is pure: inputs in, effects out. `run` connects it to the engine and the terminal;
 //! all output goes through `terminal::surface`.
 
+pub mod ansi;
 pub mod app;
 pub mod clipboard;
 pub mod completion;
@@ -9,6 +10,8 @@ pub mod images;
 pub mod notify;
 pub mod picker;
 mod printed;
+#[cfg(test)]
+mod random;
 pub mod reload;
 mod run;
 pub mod screen_reader;

@@ -12,6 +12,7 @@ use list::{PickerList, Snippet};
 use std::path::PathBuf;
 use terminal::editor::Editor;
 use terminal::keys::{KeyCode, KeyPress};
+use wire::sdk::SdkMessage;
 
 /// Shorter queries only filter the rows; the content of sessions is not searched.
 const MIN_SEARCH_CHARS: usize = 3;
@@ -67,7 +68,7 @@ pub enum PickerUpdate {
         name: Result<String, String>,
     },
     /// The messages from the session's file, oldest first.
-    Earlier(Vec<(Speaker, String)>),
+    Earlier(Vec<SdkMessage>),
 }
 
 /// The outcome of a key.

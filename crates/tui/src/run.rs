@@ -345,6 +345,8 @@ impl TuiLoop {
                 AppEffect::Exit => return Some(LoopEnd::Asked),
                 AppEffect::Redraw => self.screen.redraw(),
                 // If the terminal is gone, drawing the next frame reports it.
+                AppEffect::ClearScreen => drop(self.screen.clear()),
+                // If the terminal is gone, drawing the next frame reports it.
                 AppEffect::AskBackground => drop(self.screen.ask_background()),
                 AppEffect::Alert(text) => self.screen.alert(self.app.preferences.channel, &text),
                 AppEffect::Mark(mark) => self.screen.send(match mark {

@@ -1,9 +1,8 @@
 //! The output of a status line command as styled rows. Colours, attributes and links are kept; every other sequence is
 //! dropped, so that a command can neither move the cursor nor change the terminal.
 
-use std::sync::Arc;
-use terminal::style::{Colour, StyledLine, StyledSpan, TextStyle};
-use terminal::text;
+use crate::ansi;
+use terminal::style::StyledLine;
 
 /// The most rows shown.
 const ROWS: usize = 8;
@@ -20,103 +19,13 @@ pub fn rows(output: &str) -> Vec<StyledLine> {
 }
 
 fn row(text: &str) -> StyledLine {
-    let text = &text[..text.floor_char_boundary(ROW_BYTES)];
-    let mut painter = AnsiReader { line: StyledLine::new(), style: TextStyle::PLAIN, link: None };
-    let mut rest = text;
-    while let Some(at) = rest.find('\u{1b}') {
-        painter.text(&rest[..at]);
-        rest = painter.sequence(&rest[at + 1..]);
-    }
-    painter.text(rest);
-    painter.line
-}
-
-struct AnsiReader {
-    line: StyledLine,
-    style: TextStyle,
-    link: Option<Arc<str>>,
-}
-
-impl AnsiReader {
-    fn text(&mut self, text: &str) {
-        let text = text::clean(text).replace('\n', " ");
-        self.line.push_span(StyledSpan { text, style: self.style, link: self.link.clone() });
-    }
-
-    /// Reads one sequence after its escape character; returns the rest of the text.
-    fn sequence<'a>(&mut self, rest: &'a str) -> &'a str {
-        if let Some(body) = rest.strip_prefix('[') {
-            let end = body.find(|c: char| ('@'..='~').contains(&c));
-            let Some(end) = end else { return "" };
-            if body[end..].starts_with('m') {
-                self.style = apply_sgr(self.style, &body[..end]);
-            }
-            return &body[end + 1..];
-        }
-        if let Some(body) = rest.strip_prefix(']') {
-            let end = body.find(['\u{7}', '\u{1b}']);
-            let Some(end) = end else { return "" };
-            if let Some(link) = body[..end].strip_prefix("8;") {
-                let address = link.split_once(';').map_or("", |(_, address)| address);
-                self.link = is_web(address).then(|| address.into());
-            }
-            let after = &body[end..];
-            return after.strip_prefix("\u{1b}\\").unwrap_or_else(|| &after[1..]);
-        }
-        let mut chars = rest.chars();
-        chars.next();
-        chars.as_str()
-    }
-}
-
-/// Only these schemes become links; links to programs or network shares do not.
-fn is_web(address: &str) -> bool {
-    ["https://", "http://", "file:///", "mailto:"].iter().any(|scheme| address.starts_with(scheme))
-        && address.chars().all(|c| !c.is_control() && !c.is_whitespace())
-}
-
-fn apply_sgr(mut style: TextStyle, codes: &str) -> TextStyle {
-    let mut codes = codes.split([';', ':']).map(|code| code.parse::<u16>().unwrap_or(0));
-    while let Some(code) = codes.next() {
-        match code {
-            0 => style = TextStyle::PLAIN,
-            1 => style.bold = true,
-            2 => style.dim = true,
-            3 => style.italic = true,
-            4 => style.underline = true,
-            7 => style.reverse = true,
-            9 => style.strike = true,
-            22 => (style.bold, style.dim) = (false, false),
-            23 => style.italic = false,
-            24 => style.underline = false,
-            27 => style.reverse = false,
-            29 => style.strike = false,
-            30..=37 => style.fg = Some(Colour::Ansi((code - 30) as u8)),
-            38 => style.fg = colour(&mut codes),
-            39 => style.fg = None,
-            40..=47 => style.bg = Some(Colour::Ansi((code - 40) as u8)),
-            48 => style.bg = colour(&mut codes),
-            49 => style.bg = None,
-            90..=97 => style.fg = Some(Colour::Ansi((code - 90 + 8) as u8)),
-            100..=107 => style.bg = Some(Colour::Ansi((code - 100 + 8) as u8)),
-            _ => {}
-        }
-    }
-    style
-}
-
-fn colour(codes: &mut impl Iterator<Item = u16>) -> Option<Colour> {
-    let mut byte = || codes.next().and_then(|code| u8::try_from(code).ok());
-    match byte()? {
-        5 => Some(Colour::Indexed(byte()?)),
-        2 => Some(Colour::Rgb(byte()?, byte()?, byte()?)),
-        _ => None,
-    }
+    ansi::linked_line(&text[..text.floor_char_boundary(ROW_BYTES)])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use terminal::style::{Colour, TextStyle};
 
     #[test]
     fn colours_and_links_are_kept_and_nothing_else() {

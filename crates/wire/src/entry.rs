@@ -286,12 +286,92 @@ pub enum MetaEntry {
         uuids: Vec<String>,
         session_id: String,
     },
+    /// The checkpoint of a prompt: the files that earlier turns changed, as they are now.
+    FileHistorySnapshot {
+        message_id: String,
+        snapshot: CheckpointFiles,
+        is_snapshot_update: bool,
+    },
+    /// A file that is changed for the first time, as it was before.
+    FileHistoryDelta {
+        message_id: String,
+        snapshot_message_id: String,
+        tracking_path: String,
+        backup: FileBackup,
+        timestamp: String,
+    },
+    /// What a call changed, for the checkpoint of the prompt it belongs to.
+    XCheckpointChange(Box<CheckpointChange>),
+    /// The conversation goes on after `leaf_uuid`: later lines are another branch.
+    XRewound {
+        /// The prompt that was gone back to; `None` when another branch was taken up.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message_id: Option<String>,
+        /// `None`: before the first prompt.
+        leaf_uuid: Option<String>,
+        uuid: String,
+        timestamp: String,
+        session_id: String,
+    },
     ContentReplacement {
         replacements: Vec<ResultReplacement>,
         session_id: String,
         uuid: String,
         timestamp: String,
     },
+}
+
+/// The files of a checkpoint. Paths below the session's directory are relative to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CheckpointFiles {
+    pub message_id: String,
+    pub tracked_file_backups: std::collections::BTreeMap<String, FileBackup>,
+    pub timestamp: String,
+}
+
+/// A copy of a file in the session's folder of copies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FileBackup {
+    /// `None`: there was no such file.
+    pub backup_file_name: Option<String>,
+    pub version: u32,
+    pub backup_time: String,
+    /// The folder of the file without links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub real_parent_dir: Option<String>,
+}
+
+/// What one call changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CheckpointChange {
+    /// The prompt whose turn the call belongs to.
+    pub message_id: String,
+    /// The snapshot that was taken before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    /// `edit` or `command`.
+    pub kind: String,
+    /// The command, or the tool and its file.
+    pub what: String,
+    /// The file that a tool changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub paths: u64,
+    pub added: u64,
+    pub removed: u64,
+    /// The hash of the file as the tool left it, where no snapshot knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Programs whose effects are not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_covered: Vec<String>,
+    /// Why something was not saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_saved: Option<String>,
+    pub timestamp: String,
 }
 
 /// What a resumed session needs to find its worktree.

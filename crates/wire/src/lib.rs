@@ -6,6 +6,7 @@
 
 pub mod block;
 pub mod control;
+pub mod counting;
 pub mod deceptive;
 pub mod entry;
 pub mod hooks;

@@ -21,7 +21,12 @@ pub fn to_line_of<T: Serialize + ?Sized>(value: &T, bytes: usize) -> Result<Stri
 
 /// The same, as a fragment that can be embedded elsewhere.
 pub fn to_raw<T: Serialize + ?Sized>(value: &T) -> Result<Box<RawValue>, serde_json::Error> {
-    RawValue::from_string(to_line(value)?)
+    let raw = serde_json::value::to_raw_value(value)?;
+    // It is parsed again only where something must be escaped.
+    if memchr::memchr(SEPARATOR, raw.get().as_bytes()).is_none() {
+        return Ok(raw);
+    }
+    RawValue::from_string(escape_separators(String::from(Box::<str>::from(raw))))
 }
 
 /// `text` as one compact fragment: white space between tokens dropped, key order and number spelling kept, line

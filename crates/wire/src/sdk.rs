@@ -239,16 +239,38 @@ pub struct PastMessage {
     pub session_id: String,
     pub uuid: String,
     pub timestamp: String,
+    pub tool_use_result: Option<Box<RawValue>>,
+    pub tool_result_meta: Vec<ToolResultMeta>,
+    pub thinking_duration_ms: Option<u64>,
+    pub is_api_error_message: bool,
 }
 
 impl PastMessage {
+    /// A message without any of the optional parts.
+    pub fn new(message: Box<RawValue>, session_id: String, uuid: String, timestamp: String) -> Self {
+        Self {
+            message,
+            session_id,
+            uuid,
+            timestamp,
+            tool_use_result: None,
+            tool_result_meta: Vec::new(),
+            thinking_duration_ms: None,
+            is_api_error_message: false,
+        }
+    }
+
     pub fn assistant(self) -> SdkMessage {
-        let Self { message, session_id, uuid, timestamp } = self;
-        SdkMessage::Assistant(Box::new(AssistantMessage::new(message, session_id, uuid, timestamp)))
+        let said = AssistantMessage::new(self.message, self.session_id, self.uuid, self.timestamp);
+        SdkMessage::Assistant(Box::new(AssistantMessage {
+            thinking_duration_ms: self.thinking_duration_ms,
+            is_api_error_message: self.is_api_error_message,
+            ..said
+        }))
     }
 
     pub fn user(self) -> SdkMessage {
-        let Self { message, session_id, uuid, timestamp } = self;
+        let Self { message, session_id, uuid, timestamp, tool_use_result, tool_result_meta, .. } = self;
         SdkMessage::User(Box::new(UserMessage {
             kind: "user",
             message,
@@ -256,8 +278,8 @@ impl PastMessage {
             session_id,
             uuid,
             timestamp,
-            tool_use_result: None,
-            tool_result_meta: Vec::new(),
+            tool_use_result,
+            tool_result_meta,
             is_replay: true,
             is_synthetic: false,
             agent: None,

@@ -56,7 +56,8 @@ pub(crate) fn write(root: &Path, binary: Option<&str>) -> Result<()> {
     }
     server.script(&calls);
     let later = functions_run(&place, &with_calls)?;
-    let script = script(&all, &turn, &later);
+    let aliases = aliases(&binary)?;
+    let script = script(&all, &with_aliases(turn, &aliases), &with_aliases(later, &aliases));
     std::fs::write(root.join(SCRIPT), &script)?;
     println!("{SCRIPT}: {} names", script.lines().filter(|line| line.contains(".text._")).count());
     Ok(())
@@ -134,6 +135,29 @@ fn symbols(binary: &Path) -> Result<Sizes> {
     Ok(sizes)
 }
 
+/// The names of functions with the same machine code, which the linker keeps once: which of them the next link keeps, and
+/// under which name a profile shows it, is not known.
+fn aliases(binary: &Path) -> Result<Vec<Vec<String>>> {
+    let listed = Command::new("nm").arg(binary).output().context("nm does not start")?;
+    ensure!(listed.status.success(), "nm: {}", listed.status);
+    let mut by_address: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in String::from_utf8_lossy(&listed.stdout).lines() {
+        if let [address, "t" | "T" | "w" | "W", name] = line.split(' ').collect::<Vec<_>>()[..] {
+            by_address.entry(address.to_owned()).or_default().push(name.to_owned());
+        }
+    }
+    Ok(by_address.into_values().filter(|names| names.len() > 1).collect())
+}
+
+fn with_aliases(mut run: BTreeSet<String>, aliases: &[Vec<String>]) -> BTreeSet<String> {
+    for names in aliases {
+        if names.iter().any(|name| run.contains(name)) {
+            run.extend(names.iter().cloned());
+        }
+    }
+    run
+}
+
 /// The section of a function, with `*` for the hashes in its name.
 fn pattern(name: &str) -> String {
     let name = name.split(".llvm.").next().unwrap_or(name);
@@ -203,6 +227,13 @@ mod tests {
         let profile = "ob=(1) /lib/libc.so\nfn=(1) malloc\n1 2\nob=(2) /bin/gimlet\nfl=(1) ???\nfn=(2) main\ncob=(1)\n\
                        cfn=(1)\ncfn=(3) helper\n5 6\nfn=(3)\n1 1\nob=(1)\nfn=(4) free\n";
         assert_eq!(functions_in(profile, "/bin/gimlet"), BTreeSet::from(["main".to_owned(), "helper".to_owned()]));
+    }
+
+    #[test]
+    fn functions_with_the_same_code_are_placed_with_the_one_that_ran() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let run = with_aliases(BTreeSet::from(["b".to_owned()]), &[names(&["a", "b"]), names(&["c", "d"])]);
+        assert_eq!(run, BTreeSet::from(["a".to_owned(), "b".to_owned()]));
     }
 
     #[test]

@@ -48,11 +48,16 @@ pub(super) struct Peer {
     pub(super) amount: Amount,
 }
 
+/// Above this load average a time says more about the machine than about the product.
+pub(super) const MOST_LOAD: f64 = 2.0;
+
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) amount: Amount,
     pub(super) peer: Option<Peer>,
     pub(super) budget: Option<Budget>,
+    /// The load average while it was measured; 0 when it is not known.
+    pub(super) load: f64,
 }
 
 /// A limit for the figure itself, or for its ratio to the peer.
@@ -64,7 +69,7 @@ pub(super) enum Budget {
 
 impl Row {
     pub(super) fn new(name: impl Into<String>, amount: Amount) -> Self {
-        Self { name: name.into(), amount, peer: None, budget: None }
+        Self { name: name.into(), amount, peer: None, budget: None, load: 0.0 }
     }
 
     pub(super) fn peer(mut self, name: &'static str, amount: Amount) -> Self {
@@ -80,6 +85,16 @@ impl Row {
     pub(super) fn at_most_times(mut self, ratio: f64) -> Self {
         self.budget = Some(Budget::Ratio(ratio));
         self
+    }
+
+    pub(super) fn under(mut self, load: f64) -> Self {
+        self.load = load;
+        self
+    }
+
+    /// Whether others used the machine while a time was measured.
+    pub(super) fn is_of_busy_machine(&self) -> bool {
+        self.load > MOST_LOAD && matches!(self.amount, Amount::Time(_))
     }
 
     fn ratio(&self) -> Option<f64> {
@@ -105,13 +120,14 @@ impl Row {
             (Some(_), true) => "over",
             (Some(_), false) => "ok",
         };
+        let load = if self.is_of_busy_machine() { format!("load {:.1}", self.load) } else { String::new() };
         [
             self.name.clone(),
             self.amount.text(),
             peer.unwrap_or_default(),
             self.ratio().map(|r| Amount::Times(r).text()).unwrap_or_default(),
             budget.unwrap_or_default(),
-            verdict.to_owned(),
+            [verdict, &load].join(" ").trim().to_owned(),
         ]
     }
 }
@@ -164,6 +180,14 @@ mod tests {
         assert!(text.contains("| first | 1.50 ms | 0.50 ms (true) | 3.00 x | 1.00 ms | over |"), "{text}");
         let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
         assert!(widths.windows(2).all(|pair| pair[0] == pair[1]), "{text}");
+    }
+
+    #[test]
+    fn times_of_a_busy_machine_are_marked() {
+        let row = |amount| Row::new("x", amount).budget(Amount::ms(1.0));
+        assert!(render(&[row(Amount::ms(1.5)).under(3.25)]).contains("| over load 3.2 |"));
+        assert!(render(&[row(Amount::ms(0.5)).under(2.0)]).contains("| ok "));
+        assert!(!row(Amount::Bytes(5)).under(9.0).is_of_busy_machine());
     }
 
     #[test]

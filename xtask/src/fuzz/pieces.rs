@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use wire::counting::counted;
 
 /// One run of one target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +131,6 @@ impl FuzzTotals {
 impl std::fmt::Display for FuzzTotals {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { minutes, pieces, executions, verdict } = self;
-        let counted = |count: u64, unit: &str| format!("{count} {unit}{}", if count == 1 { "" } else { "s" });
         write!(
             out,
             "{} in {}, {executions} executions: {verdict}",

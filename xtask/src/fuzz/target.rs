@@ -1,10 +1,14 @@
 //! The files of one fuzz target, and one piece of work with it.
 
+#[path = "../../../fuzz/checks/unescaped.rs"]
+mod unescaped;
+
 use super::pieces::Piece;
 use anyhow::{Context, Result};
 use nix::sys::resource::{UsageWho, getrusage};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use unescaped::unescaped;
 
 /// Longest kept input in bytes, and the most inputs kept of one target.
 const KEPT_LENGTH: usize = 256;
@@ -125,26 +129,6 @@ fn number(log: &str, label: &str) -> u64 {
 
 fn file_name(bytes: &[u8]) -> String {
     crate::dist::hex_sha256(bytes).chars().take(20).collect()
-}
-
-/// The reverse of `escape_ascii`.
-fn unescaped(line: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut rest = line.as_bytes();
-    while let [first, more @ ..] = rest {
-        let hex = |digit: &u8| (*digit as char).to_digit(16).unwrap_or(0) as u8;
-        let (byte, length) = match (first, more) {
-            (b'\\', [b'x', high, low, ..]) => (hex(high) << 4 | hex(low), 4),
-            (b'\\', [b'n', ..]) => (b'\n', 2),
-            (b'\\', [b'r', ..]) => (b'\r', 2),
-            (b'\\', [b't', ..]) => (b'\t', 2),
-            (b'\\', [other, ..]) => (*other, 2),
-            (byte, _) => (*byte, 1),
-        };
-        bytes.push(byte);
-        rest = &rest[length..];
-    }
-    bytes
 }
 
 #[cfg(test)]

@@ -542,7 +542,7 @@ fn thinking_leaves_a_line() {
     terminal.wait_for("? for shortcuts");
     terminal.send("hi\r");
     let screen = terminal.wait_until("the answer below its thinking", |screen| {
-        let (thought, said) = (screen.find("∴ Thought for 1 s · ctrl+o"), screen.find("hello there"));
+        let (thought, said) = (screen.find("∴ thought for 1 s · ctrl+o"), screen.find("hello there"));
         thought.is_some() && thought < said
     });
     assert!(!screen.contains("let me see"), "{screen}");

@@ -11,6 +11,8 @@ mod findings_secrets;
 mod findings_shared;
 mod findings_trust;
 mod permissions;
+mod rewind;
+mod rewind_requests;
 mod sandbox;
 mod secrets;
 mod trust;

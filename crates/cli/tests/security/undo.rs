@@ -37,7 +37,7 @@ fn listed(sandbox: &Sandbox) -> Vec<Value> {
 }
 
 /// Every path with its mode and content; of a repository everything except objects.
-fn tree(root: &Path) -> BTreeMap<String, String> {
+pub(crate) fn tree(root: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     walk(root, root, &mut found);
     found
@@ -64,7 +64,7 @@ fn walk(root: &Path, dir: &Path, found: &mut BTreeMap<String, String>) {
 }
 
 #[track_caller]
-fn assert_same(now: &BTreeMap<String, String>, before: &BTreeMap<String, String>) {
+pub(crate) fn assert_same(now: &BTreeMap<String, String>, before: &BTreeMap<String, String>) {
     for (name, state) in before {
         assert_eq!(now.get(name), Some(state), "{name}");
     }
@@ -72,7 +72,7 @@ fn assert_same(now: &BTreeMap<String, String>, before: &BTreeMap<String, String>
     assert!(extra.is_empty(), "left over: {extra:?}");
 }
 
-fn git(dir: &Path, args: &[&str]) {
+pub(crate) fn git(dir: &Path, args: &[&str]) {
     let who = ["-c", "user.name=t", "-c", "user.email=t@t.example", "-c", "init.defaultBranch=main"];
     let out = Command::new("git").args(who).args(args).current_dir(dir).output().unwrap();
     assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));

@@ -50,7 +50,7 @@ fn a_command_writes_the_rows_of_agents() {
     sandbox.write_config("settings.json", json!({"subagentStatusLine": line}).to_string());
     let terminal = go(&sandbox);
     let screen = terminal.wait_for("⑂ my own row");
-    assert!(screen.contains("● general-purpose(Look around)"), "{screen}");
+    assert!(screen.contains("Agent   general-purpose: Look around"), "{screen}");
     let told: Value =
         serde_json::from_str(&std::fs::read_to_string(sandbox.root().join("told.json")).unwrap()).unwrap();
     for name in ["session_id", "transcript_path", "cwd"] {
@@ -64,7 +64,7 @@ fn a_command_writes_the_rows_of_agents() {
     assert!(task["tokenCount"].is_u64() && task["tokenSamples"].is_array() && task["label"].is_string(), "{task}");
     gate.open_all();
     let screen = terminal.wait_for("  The agent found nothing.");
-    assert!(screen.contains("⎿ Done (1 tool use"), "{screen}");
+    assert!(screen.contains("· 1 call ·"), "{screen}");
     assert!(!screen.contains("my own row"), "{screen}");
 }
 
@@ -78,7 +78,7 @@ fn an_empty_answer_hides_a_row_and_other_answers_leave_it() {
     let terminal = go(&sandbox);
     server.wait_for_requests(3);
     terminal.wait_until("the row is hidden", |screen| {
-        screen.contains("● general-purpose(Look around)") && !screen.contains("⑂ general-purpose")
+        screen.contains("Agent   general-purpose: Look around") && !screen.contains("⑂ general-purpose")
     });
     // The settings apply from the next tick on.
     let silent = json!({"subagentStatusLine": {"type": "command", "command": "echo nothing of use"}});
@@ -135,7 +135,7 @@ fn an_agent_in_the_background_has_a_row_above_the_prompt() {
     let screen = terminal.wait_until("the agent is at work", |screen| {
         screen.contains("⑂ general-purpose  Look around · ") && screen.contains(" · 1 call")
     });
-    assert!(screen.contains("⎿ Runs in the background"), "{screen}");
+    assert!(screen.contains("· in the background"), "{screen}");
     gate.open_all();
     terminal.wait_gone("⑂ general-purpose");
 }

@@ -199,7 +199,7 @@ fn an_endpoint_of_ones_own_is_entered_at_the_first_start() {
     terminal.wait_for("Key:");
     terminal.send("own-key\r");
     let screen = terminal.wait_for("Model:");
-    assert!(!screen.contains("own-key") && screen.contains(&server.url()), "{screen}");
+    assert!(!screen.contains("own-key") && screen.contains(server.url()), "{screen}");
     terminal.send("house-model\r");
     let screen = terminal.wait_for("the address and the model in");
     assert!(screen.contains("Key saved in") && screen.contains("settings.json"), "{screen}");
@@ -207,7 +207,7 @@ fn an_endpoint_of_ones_own_is_entered_at_the_first_start() {
     terminal.send("hello\r");
     terminal.wait_for("Welcome.");
     let request = server.request(0);
-    assert_eq!((request.header("x-api-key"), request.model()), (Some("own-key"), "house-model".into()));
+    assert_eq!((request.header("x-api-key"), request.model()), (Some("own-key"), "house-model"));
     drop(terminal);
     let settings: Value =
         serde_json::from_str(&std::fs::read_to_string(sandbox.config_dir().join("settings.json")).unwrap()).unwrap();

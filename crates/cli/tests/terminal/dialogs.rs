@@ -282,12 +282,12 @@ fn commands_that_are_not_there_say_why_and_are_not_offered() {
     let server = ModelServer::script([]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, (100, 40));
-    for name in ["/teleport", "/chrome", "/workflows", "/pr-comments", "/branch"] {
+    for name in ["/teleport", "/chrome", "/workflows", "/pr-comments", "/background"] {
         terminal.send(name);
         let screen = terminal.wait_for(&format!("❯ {name}"));
         assert!(!screen.contains(&format!("  {name}  ")), "{screen}");
         terminal.send("\r");
-        terminal.wait_for(&format!("⎿ {name}: "));
+        terminal.wait_for(&format!("     {name}: "));
         terminal.wait_gone("esc to interrupt");
     }
     for name in ["/color", "/focus", "/scroll-speed", "/terminal-setup", "/tui", "/voice"] {

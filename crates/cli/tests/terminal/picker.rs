@@ -286,7 +286,7 @@ fn only_the_end_of_a_long_conversation_is_printed_and_the_rest_is_a_key_away() {
     terminal.wait_for("transcript · end");
     terminal.send("g");
     let screen = terminal.wait_for("  answer 0");
-    assert!(screen.contains("> question 0"), "{screen}");
+    assert!(screen.contains("▌ question 0"), "{screen}");
 }
 
 #[test]

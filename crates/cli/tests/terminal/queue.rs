@@ -61,7 +61,7 @@ fn a_message_sent_meanwhile_joins_the_turn_after_its_calls() {
     terminal.wait_for("to take back");
     sandbox.write("go", "");
     let screen = terminal.wait_for("  Both done.");
-    let order = ["▌ the first", "⎿ went", "▌ and the second", "  Both done."].map(|part| screen.find(part));
+    let order = ["▌ the first", "     went", "▌ and the second", "  Both done."].map(|part| screen.find(part));
     assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{screen}");
     wait_idle(&terminal);
     assert!(!terminal.screen().contains("to take back"));
@@ -148,7 +148,7 @@ fn commands_wait_for_the_end_of_the_turn() {
     assert!(!terminal.screen().contains("own-42"));
     gate.open_all();
     let screen = terminal.wait_for("own-42");
-    assert!(screen.find("  One.") < screen.find("⎿ own-42"), "{screen}");
+    assert!(screen.find("  One.") < screen.find("     own-42"), "{screen}");
     wait_idle(&terminal);
     leave(terminal);
 }
@@ -162,7 +162,7 @@ fn escape_stops_a_command_that_runs() {
     terminal.send("run it\r");
     terminal.wait_for("Running Bash");
     terminal.send(ESCAPE);
-    terminal.wait_for("Interrupted");
+    terminal.wait_for("· interrupted");
     wait_idle(&terminal);
     leave(terminal);
     let lines = sandbox.transcript();

@@ -125,7 +125,7 @@ fn themes_and_depths_change_colours_only() {
     let (plain, bytes) = answered(&json!({}), &[("NO_COLOR", "1")]);
     for colour in ["\x1b[3", "\x1b[4", ";38;", ";48;"] {
         let is_colour =
-            |at: usize| bytes[at..].split(|byte| byte.is_ascii_alphabetic()).next().is_some_and(|part| part.len() > 3);
+            |at: usize| bytes[at..].split(u8::is_ascii_alphabetic).next().is_some_and(|part| part.len() > 3);
         let found = (0..bytes.len().saturating_sub(colour.len()))
             .find(|at| bytes[*at..].starts_with(colour.as_bytes()) && is_colour(*at));
         assert_eq!(found, None, "{colour:?}");

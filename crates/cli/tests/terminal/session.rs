@@ -79,7 +79,7 @@ fn a_command_is_asked_for_and_shown_with_its_output() {
     assert!(screen.contains("touch made.txt && echo done-$((40+2))"), "{screen}");
     terminal.answer("1");
     let screen = terminal.wait_for("  Made.");
-    assert!(screen.contains("⎿ done-42"), "{screen}");
+    assert!(screen.contains("     done-42"), "{screen}");
     assert!(sandbox.project().join("made.txt").exists());
 }
 
@@ -127,14 +127,14 @@ fn a_command_after_an_exclamation_mark_runs_and_is_told() {
     let mut terminal = start(&sandbox, &[]);
     terminal.send("!echo out-$((40+2)); echo $MY_API_KEY\r");
     let screen = terminal.wait_for("  I see it.");
-    assert!(screen.contains("▌ !echo") && screen.contains("⎿ out-42"), "{screen}");
+    assert!(screen.contains("▌ ! echo") && screen.contains("     out-42"), "{screen}");
     let told = server.request(0).all_text();
     assert!(told.contains("<bash-stdout>out-42") && told.contains("<bash-input>echo out-$((40+2))"), "{told}");
     assert!(!told.contains("very-secret-value") && !screen.contains("very-secret-value"));
     sandbox.write_config("settings.json", r#"{"respondToBashCommands": false}"#);
     let mut quiet = start(&sandbox, &[]);
     quiet.send("!echo quiet-$((1+1))\r");
-    quiet.wait_for("⎿ quiet-2");
+    quiet.wait_for("     quiet-2");
     quiet.wait_gone("esc to interrupt");
     assert_eq!(server.requests().len(), 1);
     quiet.send("and now?\r");
@@ -339,8 +339,14 @@ fn a_continued_conversation_is_shown_again() {
     asked.env("CLAUDE_CODE_ENTRYPOINT", "cli").run().expect_clean();
     let mut terminal = sandbox.gimlet(&["-c", "second question"]).terminal(80, 24);
     let screen = terminal.wait_for("  Second answer.");
-    let parts =
-        ["▌ first question", "● Bash(echo", "⎿ earlier-2", "  First answer.", "▌ second question", "  Second answer."];
+    let parts = [
+        "▌ first question",
+        "Run     echo",
+        "     earlier-2",
+        "  First answer.",
+        "▌ second question",
+        "  Second answer.",
+    ];
     let order: Vec<Option<usize>> = parts.iter().map(|part| screen.find(part)).collect();
     assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{screen}");
     terminal.send("\x04");
@@ -356,7 +362,7 @@ fn files_complete_and_titles_follow() {
     sandbox.write("src/wonderful.rs", "x");
     let mut terminal = start(&sandbox, &[]);
     terminal.send("see @wonder");
-    terminal.wait_for("  src/wonderful.rs");
+    terminal.wait_for("❯ src/wonderful.rs");
     terminal.send("\t");
     terminal.wait_for("❯ see @src/wonderful.rs");
     let bytes = terminal.bytes();

@@ -171,7 +171,7 @@ fn a_window_that_becomes_narrow_keeps_no_copy_of_the_prompt() {
     tmux.wait_for("? for shortcuts");
     // Rows of a screen that is not full are moved into the scrollback, where nobody can change them.
     tmux.keys(&["!seq 20", "Enter"]);
-    tmux.wait_for("▌ !seq 20");
+    tmux.wait_for("▌ ! seq 20");
     tmux.wait_for("? for shortcuts");
     for (columns, rows) in [(40, 21), (120, 12), (44, 18)] {
         tmux.resize(columns, rows);

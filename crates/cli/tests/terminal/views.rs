@@ -45,11 +45,11 @@ fn the_transcript_is_searched_and_walked_through() {
     terminal.wait_for("transcript · end");
     terminal.send("{");
     terminal.send("{");
-    terminal.wait_until("the first prompt on top", |screen| screen.starts_with("> first prompt"));
+    terminal.wait_until("the first prompt on top", |screen| screen.starts_with("▌ first prompt"));
     terminal.send("?");
     terminal.wait_for("open it in your editor");
     terminal.send("?");
-    terminal.wait_for("> first prompt");
+    terminal.wait_for("▌ first prompt");
     terminal.send("g");
     terminal.send("/nowhere\r");
     terminal.wait_for("nowhere is not there");
@@ -209,7 +209,7 @@ fn a_screen_reader_hears_labels_and_no_glyphs() {
     terminal.answer("y");
     terminal.wait_for("claude: Done.");
     let screen = terminal.wait_for("Size: 1");
-    for part in ["you: do it", "tool: Bash(touch made; echo out-$((40+2)))", "\nout-42", "Name: a"] {
+    for part in ["you: do it", "tool: Run touch made; echo out-$((40+2))", "\nout-42", "Name: a"] {
         assert!(screen.contains(part), "{part}: {screen}");
     }
     assert!(!screen.contains(['●', '⎿', '─', '❯', '✳', '│']), "{screen}");

@@ -15,6 +15,7 @@ use crate::worktree_tools::{EnterWorktree, ExitWorktree};
 use config::agents::{AgentDefinition, AgentMemory};
 use model::{Fragment, Message, RequestIdentity};
 use permission::Policy;
+use session_parts::checkpoints::CheckpointScope;
 use session_parts::command::{COMMAND_QUEUE, CommandSender};
 use session_parts::compaction_policy::CompactionPolicy;
 use session_parts::context::ForkContext;
@@ -160,7 +161,7 @@ pub(super) fn build(
     let builder = NewSession {
         env: template.env.clone(),
         hooks: session_hooks(template, spec, view.hooks, (&watch, &own)),
-        output: output(template, host, transcript_writer(template, spec, leaf)),
+        output: output(template, host, transcript_writer(template, spec, leaf), view.checkpoints.for_agent()),
         rules: RulesParts {
             policy: Arc::new(policy),
             mode: spec.mode,
@@ -199,10 +200,16 @@ pub(super) fn build(
     })
 }
 
-fn output(template: &AgentTemplate, host: HostSender, transcript: TranscriptWriter) -> OutputParts {
+fn output(
+    template: &AgentTemplate,
+    host: HostSender,
+    transcript: TranscriptWriter,
+    checkpoints: CheckpointScope,
+) -> OutputParts {
     OutputParts {
         host,
         transcript,
+        checkpoints,
         ledger: template.ledger.for_agent(),
         live_record: None,
         flags: HostFlags::default(),

@@ -1,17 +1,19 @@
 //! Saves what a call is about to destroy and completes the snapshot when the call has ended. For a call that destroys
 //! nothing only its accesses are checked. A failure to save never stops a call, but the user is warned.
 
+mod checkpoint;
 mod git;
 mod index;
 mod places;
 
 use crate::session::SessionIo;
+use checkpoint::CheckpointNote;
 use permission::Access;
 use permission::destruction::{LossExtent, PossibleLosses};
 use session_parts::host::HostSender;
 use session_parts::tool_use::ToolUse;
 use std::time::Duration;
-use store::snapshots::{ChangeKind, PendingSnapshot, SnapshotCause, SnapshotDraft, SnapshotLimits};
+use store::snapshots::{ChangeKind, PendingSnapshot, SnapshotCause, SnapshotDraft, SnapshotHeader, SnapshotLimits};
 use store::{Snapshots, StoreError};
 use sys::Env;
 use tools::{CallContext, ToolCall, ToolOutcome};
@@ -23,9 +25,11 @@ const STORE_BYTES: u64 = 8 << 30;
 /// Maximum length of a command in lists and notices, in characters.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// The snapshot made for a call.
+/// What was saved for a call, and what its checkpoint is told about it.
 pub(super) struct UndoGuard {
-    snapshot: PendingSnapshot,
+    /// `None` when there was nothing to save, or saving is off.
+    snapshot: Option<PendingSnapshot>,
+    note: Option<CheckpointNote>,
     /// The command starts a process that may outlive it.
     may_outlive: bool,
     /// Set for a change of files: what is shown to the user once the change was made.
@@ -46,13 +50,20 @@ pub(super) async fn capture(
     io: &SessionIo,
 ) -> Option<UndoGuard> {
     let settings = &io.rules.watch.loaded.settings;
-    if settings.snapshots_enabled == Some(false) {
+    let prompt = io.output.checkpoints.prompt();
+    let is_off = settings.snapshots_enabled == Some(false);
+    if is_off && prompt.is_none() {
         return None;
     }
     let accesses = call.access(&cx.workspace);
     let losses = PossibleLosses::from_accesses(&accesses, &cx.workspace.cwd, cx.workspace.home.as_deref());
-    if losses.is_empty() {
-        return None;
+    let mut note = CheckpointNote::begin(used, &accesses, &losses, io);
+    if is_off || losses.is_empty() {
+        if let Some(note) = note.as_mut().filter(|_| is_off) {
+            note.without_snapshot().await;
+        }
+        let note = note.filter(CheckpointNote::is_needed);
+        return note.map(|note| UndoGuard { snapshot: None, note: Some(note), may_outlive: false, warning: None });
     }
     let mut limits = SnapshotLimits::default();
     if let Some(megabytes) = settings.snapshot_limit_megabytes {
@@ -67,7 +78,10 @@ pub(super) async fn capture(
         let snapshots = snapshots.clone();
         move || snapshots.begin(about, limits)
     };
-    let saved = save(begin, losses, io.env.clone()).await;
+    let mut saved = save(begin, losses, io.env.clone()).await;
+    if let Some(kept) = note.as_mut() {
+        saved = kept.keep_before(saved).await;
+    }
     tokio::task::spawn_blocking(move || snapshots.prune_daily(Duration::from_hours(24 * days), STORE_BYTES));
     match saved {
         Ok(kept) => {
@@ -78,7 +92,12 @@ pub(super) async fn capture(
                 io.output.host.notice(text).await;
             }
             let goes_on = accesses.iter().any(|access| matches!(access, Access::Run(text) if has_background(text)));
-            kept.map(|kept| UndoGuard { snapshot: kept, may_outlive: goes_on, warning })
+            (kept.is_some() || note.is_some()).then(|| UndoGuard {
+                snapshot: kept,
+                note,
+                may_outlive: goes_on,
+                warning,
+            })
         }
         // The user has already been warned that this session saves nothing.
         Err(error) if io.output.transcript.unsaved().is_some() => {
@@ -95,23 +114,35 @@ pub(super) async fn capture(
 /// Runs the call, then completes its snapshot.
 pub(super) async fn run(call: Box<dyn ToolCall>, cx: CallContext, guard: Option<UndoGuard>) -> ToolOutcome {
     let outcome = tools::masked_calls::run(call, cx).await;
+    let Some(UndoGuard { snapshot, note, may_outlive, warning }) = guard else { return outcome };
     // A background process may still change files, so its snapshot is not completed.
     let in_background = outcome.structured.as_ref().is_some_and(|raw| raw.get().contains("\"backgroundTaskId\""));
-    if let Some(UndoGuard { snapshot: kept, warning, .. }) = guard.filter(|guard| !guard.may_outlive && !in_background)
-    {
-        let failed = warning.is_some() && outcome.is_error;
-        let settle = move || if failed { kept.abandon() } else { kept.complete() };
-        match tokio::task::spawn_blocking(settle).await {
-            Ok(Ok(header)) => {
-                if let Some(UndoWarning { text: Some(text), host }) = warning.filter(|_| header.is_some()) {
-                    host.notice(text).await;
-                }
-            }
-            Ok(Err(error)) => tracing::warn!(%error, "a snapshot could not be settled"),
-            Err(error) => tracing::error!(%error, "settling a snapshot failed"),
-        }
+    let header = match snapshot {
+        Some(kept) if may_outlive || in_background => Some(kept.header().clone()),
+        Some(kept) => settle(kept, warning, outcome.is_error).await,
+        None => None,
+    };
+    if let Some(note) = note {
+        note.finish(header.as_ref(), &outcome).await;
     }
     outcome
+}
+
+/// Completes a snapshot, and shows the warning about a change of files that was made.
+async fn settle(kept: PendingSnapshot, warning: Option<UndoWarning>, is_error: bool) -> Option<SnapshotHeader> {
+    let failed = warning.is_some() && is_error;
+    let settle = move || if failed { kept.abandon() } else { kept.complete() };
+    match tokio::task::spawn_blocking(settle).await {
+        Ok(Ok(header)) => {
+            if let Some(UndoWarning { text: Some(text), host }) = warning.filter(|_| header.is_some()) {
+                host.notice(text).await;
+            }
+            return header;
+        }
+        Ok(Err(error)) => tracing::warn!(%error, "a snapshot could not be settled"),
+        Err(error) => tracing::error!(%error, "settling a snapshot failed"),
+    }
+    None
 }
 
 /// Whether the command contains an `&` that is not part of `&&`, `>&`, `&>`, `<&` or `|&`.
@@ -143,6 +174,7 @@ fn describe(used: &ToolUse, accesses: &[Access], io: &SessionIo) -> SnapshotCaus
         session: io.output.host.session_id.clone(),
         cwd: io.tooling.directories.project.clone(),
         description: what,
+        prompt: io.output.checkpoints.prompt(),
     }
 }
 

@@ -78,6 +78,9 @@ impl LiveSession {
         io.output.host.begin_session(id);
         io.hooks.begin_session(id);
         io.output.transcript.begin_session(&places.transcript, id);
+        let home = io.tooling.state.facts.config_home.clone();
+        let base = io.rules.watch.cwd.clone();
+        io.output.checkpoints.begin_session(io.output.transcript.transcript(), &home, id, &base);
         if let Some(live) = &io.output.live_record {
             live.set_session(id);
         }

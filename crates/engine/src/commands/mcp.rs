@@ -6,6 +6,7 @@ use crate::session::LiveSession;
 use mcp::{McpStatus, ServerSwitch, ServerView};
 use std::fmt::Write;
 use tokio_util::sync::CancellationToken;
+use wire::counting::counted;
 
 const USAGE: &str = "Usage: /mcp [reconnect <server> | enable <server> | disable <server>]";
 
@@ -93,10 +94,9 @@ fn listed(views: &[ServerView]) -> String {
 fn row(view: &ServerView) -> String {
     let state = match &view.status {
         McpStatus::Connected => {
-            let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-            let mut parts = vec!["connected".to_owned(), count(view.tools.len(), "tool")];
+            let mut parts = vec!["connected".to_owned(), counted(view.tools.len(), "tool")];
             if !view.prompts.is_empty() {
-                parts.push(count(view.prompts.len(), "prompt"));
+                parts.push(counted(view.prompts.len(), "prompt"));
             }
             if view.has_resources {
                 parts.push("resources".into());

@@ -57,6 +57,51 @@ pub(super) fn status(session: &mut LiveSession) -> CommandReply {
     CommandReply::for_user(text)
 }
 
+/// What `/recap` asks beside the conversation.
+pub(super) const RECAP_QUESTION: &str = "Say in at most three short sentences where this conversation stands, for someone \
+    who comes back to it after a break: what was asked, what is done, and what is next or waits for them. Only what the \
+    conversation shows.";
+
+/// The newest part of the change log.
+pub(super) fn release_notes() -> CommandReply {
+    const MOST_LINES: usize = 60;
+    let log = include_str!("../../../../CHANGELOG.md");
+    let newest = log.split("\n## ").nth(1).unwrap_or(log).trim();
+    let all = newest.lines().count();
+    let mut text = format!(
+        "gimlet {}: {}",
+        env!("CARGO_PKG_VERSION"),
+        newest.lines().take(MOST_LINES).collect::<Vec<_>>().join("\n")
+    );
+    if all > MOST_LINES {
+        write!(text, "\n… {} more lines in CHANGELOG.md of gimlet", all - MOST_LINES).ok();
+    }
+    CommandReply::for_user(text)
+}
+
+/// What the sandbox allows, or how it is switched on.
+pub(super) fn sandbox_state(io: &SessionIo) -> CommandReply {
+    const DETAILS: &str = "`gimlet sandbox status` in a shell lists every path; docs/sandbox.md has the settings.";
+    let Some(sandbox) = &io.rules.watch.sandbox else {
+        return CommandReply::for_user(format!(
+            "The sandbox is off: commands run with your rights, under the permission rules.\n`sandbox.enabled: true` in \
+             the settings switches it on (/config sandbox.enabled=true in the terminal).\n{DETAILS}"
+        ));
+    };
+    if let Some(why) = sandbox.unavailable() {
+        return CommandReply::for_user(format!(
+            "{why}\nCommands run without it, under the permission rules.\n{DETAILS}"
+        ));
+    }
+    let what = sandbox.describe().unwrap_or_default();
+    let asks = if sandbox.allows_without_asking() {
+        "Commands that it confines run without a question."
+    } else {
+        "Commands ask as without it."
+    };
+    CommandReply::for_user(format!("The sandbox is on: {what}.\n{asks}\n{DETAILS}"))
+}
+
 fn sandbox(io: &SessionIo) -> &'static str {
     match &io.rules.watch.sandbox {
         None => "off",

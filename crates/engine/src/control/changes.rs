@@ -31,6 +31,8 @@ pub(crate) struct SessionChanges {
     pub credentials: Option<config::credentials::CredentialOptions>,
     /// Side questions with the ids of their requests.
     pub questions: Vec<(String, String)>,
+    /// Requests to go back to a prompt, with their ids.
+    pub rewinds: Vec<(String, wire::control::RewindConversation)>,
     /// Remove the prompt of the interrupted turn.
     pub retract: bool,
     /// A notification to run hooks for.
@@ -52,6 +54,7 @@ impl SessionChanges {
             && self.repositories.is_empty()
             && self.credentials.is_none()
             && self.questions.is_empty()
+            && self.rewinds.is_empty()
             && !self.retract
             && self.notice.is_none()
     }

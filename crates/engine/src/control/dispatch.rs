@@ -125,10 +125,9 @@ impl SessionControl {
             HostRequest::Mcp(asked) => {
                 RequestOutcome::Later(front.handles.mcp.handle(asked, self.view.rules.read().policy.clone()))
             }
-            HostRequest::RewindFiles(asked) => RequestOutcome::Now(json!({
-                "canRewind": false,
-                "error": format!("There is no checkpoint for message {}: this build keeps none", asked.user_message_id),
-            })),
+            HostRequest::RewindFiles(asked) => self.rewind_files(front, asked),
+            HostRequest::RewindList => self.rewind_list(front),
+            HostRequest::Rewind(asked) => self.rewind(request_id, asked),
             HostRequest::GetContextUsage(_) => RequestOutcome::Now(self.view.usage.reply()),
             HostRequest::GetUsage => self.usage(front),
             HostRequest::GetSessionCost => Self::cost(front),

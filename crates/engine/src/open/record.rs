@@ -75,6 +75,7 @@ impl SessionAssembly {
             kind: "interactive",
             entrypoint: self.options.host.entrypoint.clone(),
             name: self.options.conversation.name.clone(),
+            answers_once: !self.options.host.multi_turn,
         };
         LiveRecord::register(&self.layout, facts)
             .inspect_err(|error| tracing::debug!(%error, "this process could not be registered"))

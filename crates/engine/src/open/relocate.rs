@@ -134,6 +134,11 @@ impl LiveSession {
         self.recipe = again;
         let io = &mut self.io;
         io.output.transcript.take_state_from(&before.output.transcript, metadata);
+        // Commands in the background still note what they changed, now in the moved file.
+        let (home, base) = (io.tooling.state.facts.config_home.clone(), io.rules.watch.cwd.clone());
+        io.output.checkpoints = before.output.checkpoints.clone();
+        let (transcript, id) = (io.output.transcript.transcript(), io.output.host.session_id.as_str());
+        io.output.checkpoints.begin_session(transcript, &home, id, &base);
         io.rules.chosen_mode = before.rules.chosen_mode;
         io.output.results = before.output.results;
         io.knowledge.pending_notices = std::mem::take(&mut before.knowledge.pending_notices);

@@ -43,6 +43,7 @@ impl SessionIo {
             bypass: self.rules.bypass,
             grants_seen: self.rules.grants_seen,
             plan: self.knowledge.plan.clone(),
+            checkpoints: self.output.checkpoints.clone(),
             spawner: Arc::downgrade(&self.tooling.spawner),
         })
     }

@@ -4,11 +4,13 @@
 use super::{RulesParts, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules, SessionTooling};
 use crate::agents::AgentSpawner;
 use crate::repeats::RepeatWatch;
+use crate::rewind::PromptMarks;
 use crate::session::changed_files::{ChangeCauses, ChangeWatch};
 use crate::session::checks::TurnChecks;
 use crate::session::reminders::ListReminder;
 use config::MemoryFile;
 use model::{Fragment, ModelCatalog};
+use session_parts::checkpoints::CheckpointScope;
 use session_parts::compaction_policy::CompactionPolicy;
 use session_parts::context::{ContextParts, ModelChain, ModelContext, Reminders, RequestSettings, TurnLimits};
 use session_parts::hooks::SessionHooks;
@@ -45,6 +47,7 @@ pub(crate) struct NewSession {
 pub(crate) struct OutputParts {
     pub host: HostSender,
     pub transcript: TranscriptWriter,
+    pub checkpoints: CheckpointScope,
     pub ledger: Ledger,
     /// `None` for agents.
     pub live_record: Option<Arc<LiveRecord>>,
@@ -120,8 +123,8 @@ impl NewSession {
 
 impl OutputParts {
     fn build(self) -> SessionOutput {
-        let Self { host, transcript, ledger, live_record, flags, facts } = self;
-        SessionOutput { host, transcript, ledger, live_record, flags, facts, results: 0 }
+        let Self { host, transcript, checkpoints, ledger, live_record, flags, facts } = self;
+        SessionOutput { host, transcript, checkpoints, ledger, live_record, flags, facts, results: 0 }
     }
 }
 
@@ -150,6 +153,7 @@ impl KnowledgeParts {
             skills,
             mcp,
             plan,
+            marks: PromptMarks::default(),
             pending_notices: Vec::new(),
             loaded_skills: Vec::new(),
             repeats: RepeatWatch::default(),

@@ -9,13 +9,11 @@ use session_parts::prompts;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
 use store::StoreError;
 use tools::patch;
-use tools::read_state::Fingerprint;
+use tools::read_state::{FileStamp, Fingerprint, RecentFile};
 use tools::state::ToolState;
 
 /// Most lines of the difference of one file.
@@ -27,10 +25,8 @@ const MAX_DIFF_BYTES: usize = 3_000;
 const MAX_FILES: usize = 500;
 /// Longest file that is read to find out whether it changed.
 const MAX_COMPARED_BYTES: usize = 1 << 20;
-/// A file changed this recently may change again without another time stamp: the clock of file systems ticks every few
-/// milliseconds, that of some every two seconds.
-const YOUNG: Duration = Duration::from_millis(50);
-const YOUNG_IN_SECONDS: Duration = Duration::from_secs(2);
+/// So many files are looked at on the spot; more, and files that must be read, on another thread.
+const MAX_LOOKED_AT_ONCE: usize = 64;
 
 /// What ran since the last look and may have changed files.
 #[derive(Clone, Debug, Default)]
@@ -66,14 +62,6 @@ struct WatchedFile {
     told: Option<Fingerprint>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileStamp {
-    inode: u64,
-    len: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
 /// The stand-in for a file that is gone.
 const GONE: Fingerprint = Fingerprint::Stat { modified: None, len: 0 };
 
@@ -85,43 +73,61 @@ struct ChangedFile {
     contents: Option<(Arc<[u8]>, Vec<u8>)>,
 }
 
-impl FileStamp {
-    /// `None` for a file that was changed just now.
-    fn settled(meta: &Metadata) -> Option<Self> {
-        let modified = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-        let age = Duration::from_millis(sys::clock::now_ms()).checked_sub(modified)?;
-        let young = if meta.mtime_nsec() == 0 { YOUNG_IN_SECONDS } else { YOUNG };
-        (age > young).then(|| Self {
-            inode: meta.ino(),
-            len: meta.len(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        })
-    }
-}
-
 impl ChangeWatch {
+    /// Whether the metadata of few files says that none of them has a change that was not told.
+    fn is_quiet(&mut self, state: &ToolState) -> bool {
+        let files = state.reads.recent_files(MAX_LOOKED_AT_ONCE + 1);
+        files.len() <= MAX_LOOKED_AT_ONCE && files.iter().all(|file| self.is_same(file))
+    }
+
+    fn is_same(&mut self, file: &RecentFile) -> bool {
+        let mut unknown = WatchedFile::default();
+        let watched = self.files.get_mut(&file.path).unwrap_or(&mut unknown);
+        let known = match std::fs::metadata(&file.path) {
+            Ok(meta) => watched.known_content(file, &meta),
+            Err(error) => (error.kind() == std::io::ErrorKind::NotFound).then_some(GONE),
+        };
+        let Some(now) = known else { return false };
+        if now == file.fingerprint {
+            watched.told = None;
+        }
+        now == file.fingerprint || watched.told == Some(now)
+    }
+
     /// The seen files with changes that were not told. Reads from the disk; blocking.
     fn look(&mut self, state: &ToolState, policy: &Policy, edited: &[PathBuf]) -> Vec<ChangedFile> {
         let mut before = std::mem::take(&mut self.files);
         let mut changed = Vec::new();
-        for path in state.reads.recent(MAX_FILES).into_iter().rev() {
-            let mut watched = before.remove(&path).unwrap_or_default();
-            if let Some(file) = watched.compare(&path, state, edited)
-                && !policy.hides(&path, &sys::real_path::path(&path))
+        for file in state.reads.recent_files(MAX_FILES).into_iter().rev() {
+            let mut watched = before.remove(&file.path).unwrap_or_default();
+            if let Some(found) = watched.compare(&file, state, edited)
+                && !policy.hides(&file.path, &sys::real_path::path(&file.path))
             {
-                changed.push(file);
+                changed.push(found);
             }
-            self.files.insert(path, watched);
+            self.files.insert(file.path, watched);
         }
         changed
     }
 }
 
 impl WatchedFile {
-    fn compare(&mut self, path: &Path, state: &ToolState, edited: &[PathBuf]) -> Option<ChangedFile> {
-        let seen = state.reads.get(path)?.fingerprint;
-        let (now, content) = self.current(path, seen)?;
+    /// The content that the file has according to its metadata; `None` when it must be read.
+    fn known_content(&self, file: &RecentFile, meta: &Metadata) -> Option<Fingerprint> {
+        if !meta.is_file() {
+            return None;
+        }
+        if matches!(file.fingerprint, Fingerprint::Stat { .. }) {
+            return Some(Fingerprint::of_stat(meta));
+        }
+        let stamp = FileStamp::settled(meta)?;
+        let seen = file.stamp.map(|stamp| (stamp, file.fingerprint));
+        [self.settled, seen].into_iter().flatten().find(|(settled, _)| *settled == stamp).map(|(_, content)| content)
+    }
+
+    fn compare(&mut self, file: &RecentFile, state: &ToolState, edited: &[PathBuf]) -> Option<ChangedFile> {
+        let (path, seen) = (file.path.as_path(), file.fingerprint);
+        let (now, content) = self.current(file)?;
         if now == seen {
             self.told = None;
             return None;
@@ -139,22 +145,17 @@ impl WatchedFile {
     }
 
     /// What the file is now, with its content when that was read. `None` when that cannot be told.
-    fn current(&mut self, path: &Path, seen: Fingerprint) -> Option<(Fingerprint, Option<Vec<u8>>)> {
-        let meta = match std::fs::metadata(path) {
+    fn current(&mut self, file: &RecentFile) -> Option<(Fingerprint, Option<Vec<u8>>)> {
+        let meta = match std::fs::metadata(&file.path) {
             Ok(meta) if meta.is_file() => meta,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some((GONE, None)),
             Ok(_) | Err(_) => return None,
         };
-        if matches!(seen, Fingerprint::Stat { .. }) {
-            return Some((Fingerprint::of_stat(&meta), None));
+        if let Some(known) = self.known_content(file, &meta) {
+            return Some((known, None));
         }
         let stamp = FileStamp::settled(&meta);
-        if let Some((settled, content)) = self.settled
-            && Some(settled) == stamp
-        {
-            return Some((content, None));
-        }
-        let content = sys::fs::read_whole(path, MAX_COMPARED_BYTES).ok()?;
+        let content = sys::fs::read_whole(&file.path, MAX_COMPARED_BYTES).ok()?;
         let now = Fingerprint::of(&content);
         self.settled = stamp.map(|stamp| (stamp, now));
         Some((now, Some(content)))
@@ -182,6 +183,9 @@ impl LiveSession {
 }
 
 async fn look(io: &mut SessionIo, edited: Vec<PathBuf>) -> Vec<ChangedFile> {
+    if edited.is_empty() && io.knowledge.changes.is_quiet(&io.tooling.state) {
+        return Vec::new();
+    }
     let (state, policy) = (Arc::clone(&io.tooling.state), Arc::clone(io.rules.policy()));
     let mut watch = std::mem::take(&mut io.knowledge.changes);
     let looking = tokio::task::spawn_blocking(move || {

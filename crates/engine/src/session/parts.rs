@@ -2,12 +2,14 @@
 
 use crate::agents::AgentSpawner;
 use crate::repeats::RepeatWatch;
+use crate::rewind::PromptMarks;
 use crate::session::changed_files::{ChangeCauses, ChangeWatch};
 use crate::session::checks::TurnChecks;
 use crate::session::reminders::ListReminder;
 use crate::tool_facts::tool_facts;
 use crate::view::SessionView;
 use permission::Policy;
+use session_parts::checkpoints::CheckpointScope;
 use session_parts::grants::{BypassAvailability, ModeOwner};
 use session_parts::hooks::SessionHooks;
 use session_parts::host::{HostFlags, HostSender, InitFacts};
@@ -48,6 +50,7 @@ pub(crate) struct SessionIo {
 pub(crate) struct SessionOutput {
     pub host: HostSender,
     pub transcript: TranscriptWriter,
+    pub checkpoints: CheckpointScope,
     pub ledger: Ledger,
     /// The record of this process for other processes; `None` for agents.
     pub live_record: Option<Arc<LiveRecord>>,
@@ -172,6 +175,8 @@ pub(crate) struct SessionKnowledge {
     pub skills: SessionSkills,
     pub mcp: McpToolset,
     pub plan: PlanState,
+    /// What belongs to earlier prompts of this process.
+    pub marks: PromptMarks,
     /// Notices for the next request.
     pub pending_notices: Vec<String>,
     /// Skills that calls of this batch loaded.

@@ -5,6 +5,7 @@ use model::{ErrorKind, ModelError};
 use session_parts::context::ModelContext;
 use session_parts::provider::ProviderConnection;
 use std::time::Duration;
+use wire::counting::counted;
 
 /// The text of the turn's result.
 pub(super) fn text(error: &ModelError, context: &ModelContext, link: &ProviderConnection) -> String {
@@ -101,7 +102,7 @@ fn length(duration: Duration) -> String {
         7_200..172_800 => (seconds / 3_600, "hour"),
         _ => (seconds / 86_400, "day"),
     };
-    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+    counted(count, unit)
 }
 
 /// The URL without user name, password and query.

@@ -8,7 +8,7 @@ use crate::shell::wrapper::base_name;
 /// Programs that change what they are given.
 #[rustfmt::skip]
 const ALWAYS_CHANGING: &[&str] = &[
-    "rm", "rmdir", "unlink", "srm", "shred", "mv", "cp", "install", "ln", "link", "rsync", "scp", "tee", "sponge", "truncate", "dd",
+    "rm", "rmdir", "unlink", "srm", "shred", "mv", "cp", "install", "ln", "link", "rsync", "scp", "mkdir", "touch", "tee", "sponge", "truncate", "dd",
     "perl", "ruby", "wget", "tar", "bsdtar", "unzip", "patch", "chmod", "chown", "ed", "ex",
 ];
 
@@ -27,6 +27,11 @@ pub(super) fn may_change(word: &str, text: &str) -> bool {
     ALWAYS_CHANGING.contains(&word)
         || uncovered::may_destroy(word)
         || needed.is_some_and(|needed| needed.iter().any(|part| text.contains(part)))
+}
+
+/// Whether `add` knows what the program changes.
+pub(super) fn is_known(program: &str) -> bool {
+    ALWAYS_CHANGING.contains(&program) || CHANGING_WITH_OPTION.iter().any(|(names, _)| names.contains(&program))
 }
 
 /// Adds what `program` may destroy.
@@ -69,6 +74,12 @@ pub(super) fn add(
         "chmod" | "chown" => {
             let operands = words.operands(&[]);
             add_each(losses, program, operands.get(1..).unwrap_or_default(), &LossExtent::File, at);
+        }
+        // They destroy nothing, but what they make is removed when the change is taken back.
+        "mkdir" => add_each(losses, program, &words.operands(&["-m", "--mode"]), &LossExtent::File, at),
+        "touch" => {
+            let operands = words.operands(&["-d", "--date", "-r", "--reference", "-t"]);
+            add_each(losses, program, &operands, &LossExtent::File, at);
         }
         "dd" => add_each(losses, program, &words.after_prefix("of="), &LossExtent::File, at),
         "sed" | "gsed" | "perl" | "ruby" | "awk" | "gawk" => in_place(losses, program, &words, part, at),

@@ -5,7 +5,8 @@ use super::formats::{self, KeyBody, KeyBoundary, KeyMatch, KeyTail};
 use super::table::{FORMATS, SHARED};
 use super::{KnownSecret, mask_text, settings, structure};
 use aho_corasick::{AhoCorasick, MatchKind, packed};
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, OnceLock};
 
 /// A value is found by this many of its first bytes.
 const PREFIX_BYTES: usize = 24;
@@ -20,8 +21,6 @@ pub(super) struct SecretMatcher {
     starts: Option<PrefixFinder>,
     /// Indices into `values` by first byte, longest first.
     by_first: FirstByteIndex,
-    /// Mask texts of `FORMATS`, in its order.
-    format_masks: Vec<Vec<u8>>,
     longest_start: usize,
 }
 
@@ -56,7 +55,27 @@ const TINY: usize = 2;
 /// Beginnings shorter than this would make the search for longer ones less exact.
 const MIN_PACKED_BYTES: usize = 4;
 
-static FORMAT_STARTS: LazyLock<Vec<PrefixFinder>> = LazyLock::new(|| {
+/// In the first bytes, beginnings of formats are looked up one by one: the search for all of them takes longer to build than
+/// a few short texts to read.
+const MAX_PLAIN_BYTES: usize = 16 << 10;
+
+static FORMAT_STARTS: OnceLock<Vec<PrefixFinder>> = OnceLock::new();
+
+/// The search for beginnings of formats in the next `more` bytes.
+fn format_finders(more: usize) -> &'static [PrefixFinder] {
+    static SEARCHED: AtomicUsize = AtomicUsize::new(0);
+    if let Some(built) = FORMAT_STARTS.get() {
+        return built;
+    }
+    let searched = SEARCHED.load(Ordering::Relaxed).saturating_add(more);
+    if searched > MAX_PLAIN_BYTES {
+        return FORMAT_STARTS.get_or_init(format_starts);
+    }
+    SEARCHED.store(searched, Ordering::Relaxed);
+    &[PrefixFinder::EachFormat]
+}
+
+fn format_starts() -> Vec<PrefixFinder> {
     let mut starts: Vec<&[u8]> = FORMATS.iter().map(|format| format.start.as_bytes()).collect();
     starts.extend(SHARED.iter().map(|shared| shared.as_bytes()));
     starts.sort_unstable();
@@ -79,9 +98,50 @@ static FORMAT_STARTS: LazyLock<Vec<PrefixFinder>> = LazyLock::new(|| {
         .chain(pairs.chunks(MAX_PACKED_PREFIXES))
         .chain(single.chunks(1));
     finders.filter_map(|starts| PrefixFinder::new(starts.iter().copied())).collect()
-});
+}
+
 static FORMATS_BY_FIRST: LazyLock<FirstByteIndex> =
     LazyLock::new(|| FirstByteIndex::new(FORMATS.iter().map(|format| format.start.as_bytes())));
+/// The first two bytes of the beginnings of formats, as a bit for each pair.
+struct BytePairs([u64; 1024]);
+
+static FORMAT_PAIRS: LazyLock<BytePairs> = LazyLock::new(|| {
+    let mut pairs = BytePairs([0; 1024]);
+    for format in FORMATS {
+        match *format.start.as_bytes() {
+            [] => {}
+            [first] => (0..=u8::MAX).for_each(|second| pairs.add(first, second)),
+            [first, second, ..] => pairs.add(first, second),
+        }
+    }
+    pairs
+});
+
+impl BytePairs {
+    fn place(first: u8, second: u8) -> (usize, u64) {
+        let pair = usize::from(u16::from_be_bytes([first, second]));
+        (pair / 64, 1 << (pair % 64))
+    }
+
+    fn add(&mut self, first: u8, second: u8) {
+        let (word, bit) = Self::place(first, second);
+        self.0[word] |= bit;
+    }
+
+    fn has(&self, first: u8, second: u8) -> bool {
+        let (word, bit) = Self::place(first, second);
+        self.0[word] & bit != 0
+    }
+}
+
+static LONGEST_FORMAT_START: LazyLock<usize> =
+    LazyLock::new(|| FORMATS.iter().map(|format| format.start.len()).max().unwrap_or(0));
+
+/// The mask text of a format; most are never needed.
+fn format_mask(index: usize) -> &'static [u8] {
+    static MASKS: [OnceLock<Vec<u8>>; FORMATS.len()] = [const { OnceLock::new() }; FORMATS.len()];
+    MASKS[index].get_or_init(|| mask_text(FORMATS[index].name).into_bytes())
+}
 
 impl SecretMatcher {
     pub(super) fn new(known: Vec<KnownSecret>) -> Self {
@@ -96,12 +156,11 @@ impl SecretMatcher {
             }
         }
         values.sort_by_key(|value| std::cmp::Reverse(value.bytes.len()));
-        let longest_format = FORMATS.iter().map(|format| format.start.len()).max().unwrap_or(0);
-        let longest_start = values.iter().map(|value| value.start().len()).max().unwrap_or(0).max(longest_format);
+        let longest_value = values.iter().map(|value| value.start().len()).max().unwrap_or(0);
+        let longest_start = longest_value.max(*LONGEST_FORMAT_START);
         Self {
             starts: PrefixFinder::new(values.iter().map(SecretValue::start)),
             by_first: FirstByteIndex::new(values.iter().map(SecretValue::start)),
-            format_masks: FORMATS.iter().map(|format| mask_text(format.name).into_bytes()).collect(),
             values,
             longest_start,
         }
@@ -109,7 +168,7 @@ impl SecretMatcher {
 
     /// The first place at or after `from` where a value or a format begins.
     pub(super) fn search_candidates<'a>(&'a self, bytes: &'a [u8]) -> CandidateSearch<'a> {
-        let searches = self.starts.iter().chain(FORMAT_STARTS.iter()).map(FinderCursor::of).collect();
+        let searches = self.starts.iter().chain(format_finders(bytes.len())).map(FinderCursor::of).collect();
         CandidateSearch { bytes, searches }
     }
 
@@ -152,7 +211,7 @@ impl SecretMatcher {
                 KeyMatch::Wait => return SecretMatch::Wait,
                 KeyMatch::Yes(length, rest) => {
                     let length = format.start.len() + length;
-                    return SecretMatch::Secret { lead: 0, length, rest, mask: &self.format_masks[index] };
+                    return SecretMatch::Secret { lead: 0, length, rest, mask: format_mask(index) };
                 }
                 KeyMatch::After(lead, length, rest) => {
                     // What has a name of its own keeps it.
@@ -160,7 +219,7 @@ impl SecretMatcher {
                         match self.has_name(&body[lead..], ended) {
                             KeyMatch::No => {
                                 let lead = format.start.len() + lead;
-                                return SecretMatch::Secret { lead, length, rest, mask: &self.format_masks[index] };
+                                return SecretMatch::Secret { lead, length, rest, mask: format_mask(index) };
                             }
                             KeyMatch::Wait => return SecretMatch::Wait,
                             KeyMatch::Yes(..) | KeyMatch::After(..) => continue,
@@ -170,7 +229,7 @@ impl SecretMatcher {
                     // What would stay visible may hold a secret of its own.
                     let hides = lead >= MIN_KEY_USER_BYTES || self.holds_value(&body[..lead]);
                     let (lead, length) = if hides { (start, lead + length) } else { (start + lead, length) };
-                    return SecretMatch::Secret { lead, length, rest, mask: &self.format_masks[index] };
+                    return SecretMatch::Secret { lead, length, rest, mask: format_mask(index) };
                 }
             }
         }
@@ -263,6 +322,8 @@ fn spellings(value: Vec<u8>) -> Vec<Vec<u8>> {
 enum PrefixFinder {
     Packed(packed::Searcher),
     Automaton(AhoCorasick),
+    /// Compares the beginnings of all formats at each place.
+    EachFormat,
 }
 
 impl PrefixFinder {
@@ -281,6 +342,15 @@ impl PrefixFinder {
         match self {
             Self::Packed(searcher) => searcher.find(bytes).map(|found| found.start()),
             Self::Automaton(automaton) => automaton.find(bytes).map(|found| found.start()),
+            Self::EachFormat => {
+                let begins = |at: &usize| {
+                    let rest = &bytes[*at..];
+                    FORMATS_BY_FIRST.of(rest[0]).any(|index| rest.starts_with(FORMATS[index].start.as_bytes()))
+                };
+                let pairs = &*FORMAT_PAIRS;
+                let is_pair = |at: &usize| bytes.get(at + 1).is_none_or(|second| pairs.has(bytes[*at], *second));
+                (0..bytes.len()).find(|at| is_pair(at) && begins(at))
+            }
         }
     }
 }
@@ -320,7 +390,9 @@ impl CandidateSearch<'_> {
 
 /// Indices of beginnings by their first byte, in the order given.
 struct FirstByteIndex {
-    rows: Vec<(u8, usize)>,
+    rows: Vec<usize>,
+    /// Where the rows of each first byte end.
+    ends: [u16; 256],
 }
 
 impl FirstByteIndex {
@@ -328,11 +400,54 @@ impl FirstByteIndex {
         let first = |(index, start): (usize, &[u8])| start.first().map(|byte| (*byte, index));
         let mut rows: Vec<(u8, usize)> = starts.enumerate().filter_map(first).collect();
         rows.sort_by_key(|(byte, _)| *byte);
-        Self { rows }
+        let mut ends = [0; 256];
+        for (byte, _) in &rows {
+            ends[usize::from(*byte)] += 1;
+        }
+        let mut end = 0;
+        for count in &mut ends {
+            end += *count;
+            *count = end;
+        }
+        Self { rows: rows.into_iter().map(|(_, index)| index).collect(), ends }
     }
 
     fn of(&self, byte: u8) -> impl Iterator<Item = usize> {
-        let from = self.rows.partition_point(|(first, _)| *first < byte);
-        self.rows[from..].iter().take_while(move |(first, _)| *first == byte).map(|(_, index)| *index)
+        let at = usize::from(byte);
+        let from = if at == 0 { 0 } else { self.ends[at - 1] };
+        self.rows[usize::from(from)..usize::from(self.ends[at])].iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_searches_find_the_beginnings_of_all_formats() {
+        let mut text = Vec::new();
+        for format in FORMATS {
+            text.extend_from_slice(b" x=");
+            text.extend_from_slice(format.start.as_bytes());
+            text.extend_from_slice(b"q7");
+        }
+        let built = format_starts();
+        let first = |finders: &[PrefixFinder], from: usize| {
+            finders.iter().filter_map(|finder| finder.find(&text[from..])).min().map(|at| from + at)
+        };
+        let begins = |at: usize| FORMATS.iter().any(|format| text[at..].starts_with(format.start.as_bytes()));
+        let mut found = 0;
+        let mut from = 0;
+        while let Some(at) = first(&[PrefixFinder::EachFormat], from) {
+            // The built search may also stop at what several beginnings share.
+            let mut other = first(&built, from);
+            while let Some(shared) = other.filter(|other| *other < at) {
+                assert!(!begins(shared), "{shared}");
+                other = first(&built, shared + 1);
+            }
+            assert_eq!(other, Some(at));
+            (found, from) = (found + 1, at + 1);
+        }
+        assert!(found >= FORMATS.len());
     }
 }

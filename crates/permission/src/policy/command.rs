@@ -219,11 +219,11 @@ impl Policy {
         }
         let written = files::written_files(&reading.suspects, &facts.cwd, self.directories.home.as_deref());
         let is_real = |path: &&PathBuf| path.is_absolute() && !path.starts_with("/dev");
-        let found = written
+        let mut found = written
             .iter()
             .filter(is_real)
             .map(|path| self.opened_file(FileAccess::Writes, Some(normalise(path)), facts));
-        let outside = found.filter(|file| file.place != FilePlace::Inside).next();
+        let outside = found.find(|file| file.place != FilePlace::Inside);
         outside.map_or(reason, DecisionReason::from)
     }
 

@@ -146,15 +146,12 @@ fn add(reader: &mut GrammarReader, piece: &WordPieceWithSource, out: &mut ShellW
         }
         WordPiece::CommandSubstitution(text) => {
             let constant = Some(quoting).filter(|quoting| *quoting == WordQuoting::Double);
-            match constant.and_then(|_| reader.read_constant(text)) {
-                Some(printed) => {
-                    push_literal(out, &printed);
-                    out.text.push_str(&printed);
-                }
-                None => {
-                    let command = reader.read_nested(text);
-                    substitute(out, command, quoting);
-                }
+            if let Some(printed) = constant.and_then(|_| reader.read_constant(text)) {
+                push_literal(out, &printed);
+                out.text.push_str(&printed);
+            } else {
+                let command = reader.read_nested(text);
+                substitute(out, command, quoting);
             }
         }
         WordPiece::BackquotedCommandSubstitution(text) => {

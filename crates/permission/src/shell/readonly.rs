@@ -373,6 +373,11 @@ fn expanded(word: &ShellWord) -> Option<ReadAccess<'_>> {
     (word.glob || word.matched).then(|| look(word, false))
 }
 
+/// Whether a program is in the table of those that only read.
+pub(crate) fn is_reader(program: &str) -> bool {
+    PROGRAMS.iter().any(|known| known.name == program)
+}
+
 /// Whether a program shows the names and facts of its operands, whatever they are.
 pub(crate) fn shows_names(program: &str) -> bool {
     program == "echo"

@@ -161,10 +161,10 @@ fn launched(words: &[&str]) -> Option<String> {
     LAUNCHERS.iter().find_map(|launcher| {
         let rest = words.strip_prefix(*launcher)?;
         let is_module = launcher.last() == Some(&"-m");
-        let tool = match rest.first()? {
-            &"unittest" if is_module => "unittest".to_owned(),
+        let tool = match *rest.first()? {
+            "unittest" if is_module => "unittest".to_owned(),
             // Behind another tool these would be something else.
-            &("mkdir" | "touch") => return None,
+            "mkdir" | "touch" => return None,
             _ => known_tool(rest).filter(|tool| {
                 let program = tool.split(' ').next().unwrap_or_default();
                 WHOLE.contains(&program)
@@ -221,7 +221,7 @@ pub(crate) fn speaks_for_itself(words: &[&str], input: CommandInput) -> bool {
         return true;
     }
     let is_named = arguments.iter().any(|word| is_plain(word) && !word.starts_with('-'));
-    is_named && !arguments.iter().take(2).any(|word| is_code(&word))
+    is_named && !arguments.iter().take(2).any(is_code)
 }
 
 /// Letters of names and paths, nothing the shell reads.

@@ -104,6 +104,17 @@ impl McpToolset {
     /// Continues from a stored conversation. The first request waits for the servers of its tools.
     #[must_use]
     pub fn continue_from(mut self, remembered: RestoredServers) -> Self {
+        self.take_up(remembered);
+        self
+    }
+
+    /// The conversation goes on from an earlier point, which contains this about servers.
+    pub fn go_back(&mut self, remembered: RestoredServers) {
+        self.begin_conversation();
+        self.take_up(remembered);
+    }
+
+    fn take_up(&mut self, remembered: RestoredServers) {
         let RestoredServers { mut loaded, mut names, instructions, referenced } = remembered;
         // Tools of ours that an earlier process deferred and this one does not are sent in full.
         let is_deferred = |name: &str| !self.base().is_offered(name) || self.seldom_used().contains(name);
@@ -116,7 +127,6 @@ impl McpToolset {
         self.recorded = loaded.len();
         self.shared.state().loaded = loaded;
         self.referenced = referenced;
-        self
     }
 
     /// The tools loaded since the last call, as a transcript line.

@@ -1,6 +1,6 @@
 //! How the project is built and tested, as far as well-known files say it. They are read, never run.
 
-use super::{ProjectFactsQuery, harmless, is_hidden};
+use super::{ProjectFactsQuery, harmless};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -15,7 +15,9 @@ pub(super) fn describe(query: &ProjectFactsQuery) -> String {
         let path = query.cwd.join(name);
         // A link could lead anywhere.
         let is_file = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
-        (is_file && !is_hidden(query, name)).then(|| sys::fs::read_text(&path, MAX_FILE).ok()).flatten()
+        (is_file && !query.policy.hides(&path, &sys::real_path::path(&path)))
+            .then(|| sys::fs::read_text(&path, MAX_FILE).ok())
+            .flatten()
     };
     let exists = |name: &str| query.cwd.join(name).symlink_metadata().is_ok();
     let mut lines = Vec::new();

@@ -5,6 +5,7 @@ use super::Worktree;
 use super::git::GitRunner;
 use std::fmt;
 use std::time::Duration;
+use wire::counting::counted;
 
 const CAPTURE_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -22,9 +23,8 @@ impl UnsavedWork {
 
 impl fmt::Display for UnsavedWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = |n: usize| if n == 1 { "" } else { "s" };
-        let (files, commits) = (self.files, self.commits);
-        write!(f, "{files} uncommitted file{}, {commits} commit{} found nowhere else", plural(files), plural(commits))
+        let (files, commits) = (counted(self.files, "uncommitted file"), counted(self.commits, "commit"));
+        write!(f, "{files}, {commits} found nowhere else")
     }
 }
 

@@ -96,6 +96,8 @@ pub(super) struct TranscriptIndex {
     pub(super) sidechain: bool,
     pub(super) has_boundary: bool,
     pub(super) awaited_uuids: HashSet<String>,
+    /// Nothing of the conversation counts any more.
+    pub(super) is_rewound: bool,
 }
 
 fn position(line: &[u8]) -> Option<TurnPosition> {
@@ -198,6 +200,10 @@ impl TranscriptIndex {
             Some("x-retracted") => {
                 let uuids = head.uuids.and_then(|raw| serde_json::from_str::<Vec<Box<str>>>(raw.get()).ok());
                 self.retracted.extend(uuids.into_iter().flatten());
+            }
+            // The conversation was taken back to before its first prompt, and nothing was said since.
+            Some("x-rewound") if self.nodes.is_empty() && self.hint.is_none() => {
+                self.is_rewound = head.leaf_uuid.as_str().is_none();
             }
             Some("cost-state") if self.cost_state.is_none() => {
                 self.cost_state = std::str::from_utf8(line).ok().map(Box::from);

@@ -78,7 +78,7 @@ impl BlobStore {
         }
     }
 
-    fn path(&self, hash: &str) -> PathBuf {
+    pub(super) fn path(&self, hash: &str) -> PathBuf {
         let (first, rest) = hash.split_at_checked(2).unwrap_or(("", hash));
         self.root.join(first).join(rest)
     }

@@ -40,6 +40,8 @@ pub struct SnapshotDraft {
     whole: BTreeSet<PathBuf>,
     /// What was in those folders and could not be saved: it was not made by the change.
     unsaved: BTreeSet<PathBuf>,
+    /// What a rewind will bring the paths to.
+    targets: BTreeMap<PathBuf, PathState>,
     ready: bool,
 }
 
@@ -59,6 +61,7 @@ pub struct PendingSnapshot {
     whole: BTreeSet<PathBuf>,
     /// What was in those folders and could not be saved: it was not made by the change.
     unsaved: BTreeSet<PathBuf>,
+    targets: BTreeMap<PathBuf, PathState>,
     limits: SnapshotLimits,
     /// Nanoseconds since the epoch.
     saved_at: i64,
@@ -67,7 +70,8 @@ pub struct PendingSnapshot {
 impl SnapshotDraft {
     pub(super) fn new(snapshots: Snapshots, header: SnapshotHeader, limits: SnapshotLimits, deadline: Instant) -> Self {
         let (entries, whole, unsaved) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { snapshots, header, limits, deadline, entries, whole, unsaved, ready: false }
+        let targets = BTreeMap::new();
+        Self { snapshots, header, limits, deadline, entries, whole, unsaved, targets, ready: false }
     }
 
     /// Saves an absolute path as it is now, or that nothing is there. Links on the way to it are resolved now; the path
@@ -247,6 +251,11 @@ impl SnapshotDraft {
         self.header.stage = SnapshotStage::Applying;
     }
 
+    /// What the change, a rewind, will bring its paths to.
+    pub(super) fn set_targets(&mut self, targets: BTreeMap<PathBuf, PathState>) {
+        self.targets = targets;
+    }
+
     /// The state saved of a path.
     pub(super) fn saved(&self, path: &Path) -> Option<&PathState> {
         self.entries.get(path).map(|saved| &saved.state)
@@ -267,6 +276,7 @@ impl SnapshotDraft {
             entries: self.entries,
             whole: self.whole,
             unsaved: self.unsaved,
+            targets: self.targets,
             limits: self.limits,
             saved_at: i64::try_from(sys::clock::now_ms()).unwrap_or(i64::MAX / 1_000_000) * 1_000_000,
         };
@@ -280,12 +290,22 @@ impl PendingSnapshot {
         &self.header
     }
 
+    /// Where the content of a saved file lies; `None` when the path was no file or is not in this snapshot.
+    pub fn content_of(&self, path: &Path) -> Option<PathBuf> {
+        let parent = std::fs::canonicalize(path.parent()?).ok()?;
+        match &self.entries.get(&parent.join(path.file_name()?))?.state {
+            PathState::File { blob, .. } => Some(self.snapshots.blobs().path(blob)),
+            PathState::Absent | PathState::Link { .. } | PathState::Folder { .. } => None,
+        }
+    }
+
     fn write(&self) -> Result<(), StoreError> {
         let over = self.header.stage == SnapshotStage::Settled;
         let entry = |(path, saved): (&PathBuf, &SavedPath)| ManifestEntry {
             path: path.clone(),
             state: saved.state.clone(),
             left: if over { PathAfterChange::now(path) } else { None },
+            target: if over { None } else { self.targets.get(path).cloned() },
         };
         let manifest =
             SnapshotManifest { header: self.header.clone(), entries: self.entries.iter().map(entry).collect() };

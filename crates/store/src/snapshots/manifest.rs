@@ -5,6 +5,7 @@ use super::SnapshotCause;
 use super::newer::PathAfterChange;
 use crate::error::StoreError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
@@ -23,6 +24,8 @@ pub enum ChangeKind {
     Edit,
     /// A restore.
     Undo,
+    /// Files were taken back to an earlier prompt of a conversation. As a change it can be undone like any other.
+    Rewind,
 }
 
 /// How far the change has come.
@@ -50,6 +53,9 @@ pub struct SnapshotHeader {
     #[serde(serialize_with = "path_out", deserialize_with = "path_in")]
     pub cwd: PathBuf,
     pub what: String,
+    /// The uuid of the prompt whose turn made the change; `None` outside of a conversation with checkpoints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// The snapshots a restore took back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<String>,
@@ -83,6 +89,9 @@ pub struct ManifestEntry {
     /// How the change left it; unknown while the change is not over.
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub left: Option<PathAfterChange>,
+    /// What a rewind under way brings the path to.
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<PathState>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +135,7 @@ impl SnapshotHeader {
             session: about.session,
             cwd: about.cwd,
             what: about.description,
+            prompt: about.prompt,
             undoes: Vec::new(),
             files: 0,
             bytes: 0,
@@ -158,6 +168,20 @@ fn base36(mut number: u64) -> String {
 }
 
 impl SnapshotManifest {
+    /// What a rewind brings its paths to; empty for other changes.
+    pub(super) fn targets(&self) -> BTreeMap<PathBuf, PathState> {
+        self.entries.iter().filter_map(|entry| Some((entry.path.clone(), entry.target.clone()?))).collect()
+    }
+
+    /// The restore is through: notes how it left each path.
+    pub(super) fn settle(&mut self) {
+        self.header.stage = SnapshotStage::Settled;
+        for entry in &mut self.entries {
+            entry.target = None;
+            entry.left = PathAfterChange::now(&entry.path);
+        }
+    }
+
     /// Replaces the manifest's file in one step.
     pub(super) fn write(&self, path: &Path) -> Result<(), StoreError> {
         let mut text = wire::raw::to_line(&self.header).map_err(|e| StoreError::write(path, e.into()))?;

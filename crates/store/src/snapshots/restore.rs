@@ -3,8 +3,8 @@
 
 use super::blobs::{BlobStore, hash_of};
 use super::draft::{PendingSnapshot, SnapshotDraft};
-use super::manifest::{ChangeKind, PathState, SnapshotHeader, SnapshotManifest, SnapshotStage};
-use super::{SnapshotCause, SnapshotLimits, Snapshots, newer, restore_plan};
+use super::manifest::{ChangeKind, PathState, SnapshotHeader, SnapshotManifest};
+use super::{SnapshotCause, SnapshotLimits, Snapshots, newer, restore_plan, rewind};
 use crate::error::StoreError;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,11 +16,15 @@ use std::time::Duration;
 use sys::fs::anchored::{self, FileKind, OpenFolder};
 
 /// How long to wait for another restore.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a restore may save: far more than one change, because what is not saved is not touched.
-const PRESENT_LIMITS: SnapshotLimits =
+pub(super) const PRESENT_LIMITS: SnapshotLimits =
     SnapshotLimits { files: 2_000_000, bytes: 1 << 40, time: Duration::from_hours(1), always: 0 };
+
+/// Why a file is left alone that other names lead to as well.
+pub(super) const HARD_LINK: &str = "it shares its content with another name (hard link); it was left alone";
+const FOREIGN_LINK: &str = "a link or file now stands where a folder was; it was not followed";
 
 /// What to take back.
 #[derive(Clone, Debug)]
@@ -36,6 +40,13 @@ pub enum UndoChoice {
 pub struct RestoreProblem {
     pub path: PathBuf,
     pub why: String,
+}
+
+impl RestoreProblem {
+    /// The path was left alone because of a link.
+    pub fn is_link(&self) -> bool {
+        self.why == HARD_LINK || self.why == FOREIGN_LINK
+    }
 }
 
 /// What a restore did, or would do.
@@ -166,6 +177,7 @@ impl Snapshots {
             session: first.session.clone(),
             cwd: first.cwd.clone(),
             description: what,
+            prompt: None,
         };
         let mut draft: SnapshotDraft = self.begin(about, PRESENT_LIMITS);
         draft.set_undoes(changes.iter().map(|h| h.id.clone()).collect());
@@ -173,31 +185,30 @@ impl Snapshots {
             if *target == PathState::Absent && is_at(path, target) {
                 return false;
             }
-            match draft.save_exactly(path) {
-                Ok(()) if draft.saved(path).is_some() => return true,
-                Ok(()) => undone.problem(path, "what is there now could not be saved, so it was left alone"),
-                Err(error) => undone.problem(path, describe_error(&error)),
-            }
-            false
+            draft.save_or_report(path, undone)
         });
         draft.commit()
     }
 
     /// Finishes restores whose process died. Called under the lock, so no other process is at work.
-    fn recover(&self) -> Result<Vec<String>, StoreError> {
+    pub(super) fn recover(&self) -> Result<Vec<String>, StoreError> {
         let mut finished = Vec::new();
-        for header in self.list().into_iter().filter(|h| h.stage == SnapshotStage::Applying) {
+        for header in self.list().into_iter().filter(rewind::is_under_way) {
             let mut manifest = self.load(&header.id)?;
-            let undone: Vec<SnapshotManifest> = header.undoes.iter().filter_map(|id| self.load(id).ok()).collect();
-            let mut targets = restore_plan::merge(undone);
+            let undone = || header.undoes.iter().filter_map(|id| self.load(id).ok()).collect::<Vec<_>>();
+            let mut targets = manifest.targets();
+            if header.kind != ChangeKind::Rewind {
+                targets = restore_plan::merge(undone());
+            }
             let saved: BTreeSet<&PathBuf> = manifest.entries.iter().map(|entry| &entry.path).collect();
             targets.retain(|path, _| saved.contains(path));
             let mut report = UndoResult::default();
             RestoreRun { id: &header.id, blobs: self.blobs(), undone: &mut report }.run(&targets);
-            manifest.header.stage = SnapshotStage::Settled;
+            manifest.settle();
             manifest.write(&self.manifest_path(&header.id))?;
             finished.push(header.id);
         }
+        self.finish_conversation()?;
         Ok(finished)
     }
 }
@@ -211,12 +222,24 @@ fn by_prefix<'a>(headers: &'a [SnapshotHeader], id: &str) -> Result<&'a Snapshot
     }
 }
 
+impl SnapshotDraft {
+    /// Saves a path that a restore is about to replace. `false` when it cannot be: then it must be left alone.
+    pub(super) fn save_or_report(&mut self, path: &Path, undone: &mut UndoResult) -> bool {
+        match self.save_exactly(path) {
+            Ok(()) if self.saved(path).is_some() => return true,
+            Ok(()) => undone.problem(path, "what is there now could not be saved, so it was left alone"),
+            Err(error) => undone.problem(path, describe_error(&error)),
+        }
+        false
+    }
+}
+
 impl UndoResult {
-    fn problem(&mut self, path: &Path, why: impl Into<String>) {
+    pub(super) fn problem(&mut self, path: &Path, why: impl Into<String>) {
         self.problems.push(RestoreProblem { path: path.to_path_buf(), why: why.into() });
     }
 
-    fn count(&mut self, path: &Path, target: &PathState) {
+    pub(super) fn count(&mut self, path: &Path, target: &PathState) {
         match target {
             PathState::Absent => self.removed.push(path.to_path_buf()),
             PathState::File { .. } | PathState::Link { .. } | PathState::Folder { .. } => {
@@ -226,15 +249,15 @@ impl UndoResult {
     }
 }
 
-struct RestoreRun<'a> {
-    id: &'a str,
-    blobs: BlobStore,
-    undone: &'a mut UndoResult,
+pub(super) struct RestoreRun<'a> {
+    pub(super) id: &'a str,
+    pub(super) blobs: BlobStore,
+    pub(super) undone: &'a mut UndoResult,
 }
 
 impl RestoreRun<'_> {
     /// Removals from the deepest up, then folders from the top down with what is in them, then the folders' own facts.
-    fn run(&mut self, targets: &BTreeMap<PathBuf, PathState>) {
+    pub(super) fn run(&mut self, targets: &BTreeMap<PathBuf, PathState>) {
         for (path, target) in targets.iter().rev().filter(|(_, target)| **target == PathState::Absent) {
             self.restore_path(path, target);
         }
@@ -272,7 +295,7 @@ impl RestoreRun<'_> {
         match folder.stat(name)? {
             Some(seen) if seen.kind == FileKind::Folder => folder.remove_folder(name)?,
             Some(seen) if seen.kind == FileKind::File && seen.links > 1 && matches!(target, PathState::File { .. }) => {
-                return Err(io::Error::other("it shares its content with another name (hard link); it was left alone"));
+                return Err(io::Error::other(HARD_LINK));
             }
             Some(_) | None => {}
         }
@@ -364,7 +387,7 @@ fn make_parents(path: &Path) -> io::Result<()> {
 }
 
 /// Whether the path already is as it should be. The time of a folder does not count.
-fn is_at(path: &Path, target: &PathState) -> bool {
+pub(super) fn is_at(path: &Path, target: &PathState) -> bool {
     let Ok((folder, name)) = OpenFolder::open_parent(path) else { return *target == PathState::Absent };
     let Ok(seen) = folder.stat(name) else { return false };
     let Some(seen) = seen else { return *target == PathState::Absent };
@@ -379,9 +402,9 @@ fn is_at(path: &Path, target: &PathState) -> bool {
     }
 }
 
-fn describe_error(error: &io::Error) -> String {
+pub(super) fn describe_error(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotADirectory => "a link or file now stands where a folder was; it was not followed".into(),
+        io::ErrorKind::NotADirectory => FOREIGN_LINK.into(),
         io::ErrorKind::DirectoryNotEmpty => "it now holds other files; it was left alone".into(),
         _ => error.to_string(),
     }

@@ -29,6 +29,7 @@ impl Place {
             session: "s".into(),
             cwd: self.dir.clone(),
             description: what.into(),
+            prompt: None,
         }
     }
 

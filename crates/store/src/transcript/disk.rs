@@ -65,8 +65,7 @@ impl WriteBatch {
     }
 
     /// Writes the rest. Afterwards the batch is empty, or `done` is the number of bytes written.
-    pub(super) fn write_to(&mut self, disk: &mut dyn AppendDisk) -> io::Result<()> {
-        let state = disk.state()?;
+    pub(super) fn write_to(&mut self, disk: &mut dyn AppendDisk, state: DiskState) -> io::Result<()> {
         let goes_on = self.torn_at == Some(state.len);
         if !goes_on {
             self.done = memchr::memrchr(b'\n', &self.bytes[..self.done]).map_or(0, |at| at + 1);

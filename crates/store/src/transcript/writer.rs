@@ -1,7 +1,7 @@
 //! The writer thread: writes what is queued and wakes the callers that wait for it. It sleeps while there is nothing to
 //! do; while writing fails it tries again at growing intervals and whenever a caller asks.
 
-use super::disk::{AppendDisk, OpenDisk, WriteBatch};
+use super::disk::{AppendDisk, DiskState, OpenDisk, WriteBatch};
 use super::sticky::StickyMetadata;
 use super::{LineObserver, QueueState, TranscriptShared};
 use crate::error::WriteFailure;
@@ -49,29 +49,31 @@ impl WriterThread {
         }
     }
 
-    fn disk(&mut self) -> io::Result<&mut dyn AppendDisk> {
-        if let Some(disk) = &self.disk
-            && disk.state()?.deleted
-        {
-            self.disk = None;
-        }
-        if self.disk.is_none() {
-            let disk = (self.open)(&self.path)?;
-            self.known = disk.state()?.len.saturating_sub(TAIL);
-            self.own = 0;
-            self.disk = Some(disk);
-        }
+    /// The file, opened anew when it was deleted, and how it is now.
+    fn disk(&mut self) -> io::Result<(&mut dyn AppendDisk, DiskState)> {
+        let state = self.disk.as_ref().map(|disk| disk.state()).transpose()?.filter(|state| !state.deleted);
+        let state = if let Some(state) = state { state } else { self.open_disk()? };
         match &mut self.disk {
-            Some(disk) => Ok(disk.as_mut()),
+            Some(disk) => Ok((disk.as_mut(), state)),
             None => Err(io::ErrorKind::NotFound.into()),
         }
+    }
+
+    fn open_disk(&mut self) -> io::Result<DiskState> {
+        self.disk = None;
+        let disk = (self.open)(&self.path)?;
+        let state = disk.state()?;
+        self.known = state.len.saturating_sub(TAIL);
+        self.own = 0;
+        self.disk = Some(disk);
+        Ok(state)
     }
 
     fn write_batch(&mut self) -> io::Result<()> {
         let mut batch = std::mem::take(&mut self.batch);
         let size = batch.bytes.len();
         let written = self.observer.as_ref().map(|_| batch.bytes.clone());
-        let result = self.disk().and_then(|disk| batch.write_to(disk));
+        let result = self.disk().and_then(|(disk, state)| batch.write_to(disk, state));
         self.batch = batch;
         if result.is_ok() {
             self.own += size as u64;
@@ -97,7 +99,7 @@ impl WriterThread {
         }
         let mut copies = std::mem::take(&mut self.copies);
         let bytes = copies.bytes.clone();
-        let result = self.disk().and_then(|disk| copies.write_to(disk));
+        let result = self.disk().and_then(|(disk, state)| copies.write_to(disk, state));
         self.copies = copies;
         if result.is_ok() {
             self.own += bytes.len() as u64;
@@ -110,8 +112,8 @@ impl WriterThread {
     /// Reads what was appended since the last look, unless this process wrote all of it.
     fn read_appended(&mut self) -> io::Result<()> {
         let (known, own) = (self.known, self.own);
-        let disk = self.disk()?;
-        let end = disk.state()?.len;
+        let (disk, state) = self.disk()?;
+        let end = state.len;
         if end > known + own {
             let start = known.max(end.saturating_sub(LOOK_BACK));
             let mut bytes = vec![0; (end - start) as usize];
@@ -157,12 +159,17 @@ fn collect(shared: &TranscriptShared, writer: &mut WriterThread, trouble: &DiskT
 }
 
 fn wait<'a>(shared: &'a TranscriptShared, trouble: &DiskTrouble) -> MutexGuard<'a, QueueState> {
-    let idle = |s: &mut QueueState| s.queue.count == 0 && !s.attempt_requested && !s.closing;
+    let idle = |s: &mut QueueState| {
+        s.asleep = s.queue.count == 0 && !s.attempt_requested && !s.closing;
+        s.asleep
+    };
     let state = shared.lock();
-    match trouble.retry_in {
+    let mut state = match trouble.retry_in {
         None => sync::wait_while(&shared.work, state, idle),
         Some(pause) => sync::wait_while_for(&shared.work, state, pause, idle).0,
-    }
+    };
+    state.asleep = false;
+    state
 }
 
 fn attempt(shared: &TranscriptShared, writer: &mut WriterThread) -> io::Result<()> {

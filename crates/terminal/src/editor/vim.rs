@@ -1,13 +1,21 @@
 //! Vim keys. Their state is separate from the editor, so that mode, register and cursor survive while something covers
 //! the prompt. Insert mode uses the usual keys; this module implements the normal and visual modes, where unknown keys
-//! are ignored.
+//! are ignored. `tests/vim_program.rs` compares it with Vim.
 
+mod change;
+mod find;
+mod motions;
 mod objects;
+mod parse;
+mod select;
 
 use super::Editor;
 use super::motion;
 use crate::keys::{KeyCode, KeyPress};
-use objects::{CharFind, FindKind, object};
+use find::CharFind;
+use motions::{GoalColumn, MotionStart, MotionUse, last_of_line};
+use parse::{NoCommand, OperatorTarget, VimCommand, VimMotion, VimOperator, VimShape, VimVerb};
+use select::SelectionExtent;
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,21 +38,31 @@ impl VimMode {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum VimOperator {
-    Delete,
-    Change,
-    Yank,
-    Indent,
-    Outdent,
+#[derive(Clone, Debug, Default)]
+struct VimRegister {
+    text: String,
+    shape: VimShape,
 }
 
-/// Whether a register or range consists of characters or of whole lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum VimShape {
-    #[default]
-    Chars,
-    Lines,
+/// What `.` repeats.
+#[derive(Clone, Debug)]
+struct LastChange {
+    command: VimCommand,
+    /// How much was selected.
+    extent: Option<SelectionExtent>,
+    /// What was typed in insert mode after it.
+    typed: String,
+}
+
+/// Text being typed in insert mode.
+#[derive(Clone, Debug, Default)]
+struct TypedInsert {
+    /// Where it began; `None` before the first key, and after the cursor was moved.
+    start: Option<usize>,
+    /// How often it is inserted again at the end: once less than the count.
+    repeats: usize,
+    /// Each repetition is a line of its own.
+    by_lines: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -52,15 +70,15 @@ pub struct Vim {
     mode: VimMode,
     /// Keys of an incomplete command.
     pending: String,
-    register: (String, VimShape),
+    register: VimRegister,
     find: Option<CharFind>,
     /// The start of a visual selection.
     anchor: usize,
-    /// The keys of the last change, for `.`.
-    last: String,
-    /// The text typed after it in insert mode.
-    typed: String,
-    repeating: bool,
+    goal: Option<GoalColumn>,
+    last: Option<LastChange>,
+    insert: TypedInsert,
+    /// A change is being repeated, so nothing is recorded.
+    is_repeating: bool,
 }
 
 /// Whether a key was handled.
@@ -69,20 +87,6 @@ pub enum KeyHandling {
     Yes,
     /// The usual keys apply.
     No,
-}
-
-/// The result of parsing the pending keys.
-enum VimParse {
-    Complete,
-    Incomplete,
-    Nonsense,
-}
-
-/// The target of a motion, and whether the motion includes the character there.
-struct MotionTarget {
-    at: usize,
-    inclusive: bool,
-    shape: VimShape,
 }
 
 impl Vim {
@@ -97,16 +101,11 @@ impl Vim {
 
     /// The visual selection as a range of the text; `None` outside the visual modes.
     pub fn selection(&self, editor: &Editor) -> Option<Range<usize>> {
+        let (from, to) = (self.anchor.min(editor.cursor()), self.anchor.max(editor.cursor()));
         match self.mode {
             VimMode::Insert | VimMode::Normal => None,
-            VimMode::Visual => {
-                let (from, to) = ordered(self.anchor, editor.cursor());
-                Some(from..motion::right(editor.text(), to))
-            }
-            VimMode::VisualLine => {
-                let (from, to) = ordered(self.anchor, editor.cursor());
-                Some(lines(editor.text(), from, to))
-            }
+            VimMode::Visual => Some(from..motion::right(editor.text(), to)),
+            VimMode::VisualLine => Some(lines(editor.text(), from, to)),
         }
     }
 
@@ -114,27 +113,16 @@ impl Vim {
     pub fn reset(&mut self) {
         self.mode = VimMode::Insert;
         self.pending.clear();
+        self.insert = TypedInsert::default();
+        self.goal = None;
     }
 
     pub fn key(&mut self, editor: &mut Editor, key: KeyPress) -> KeyHandling {
         if self.mode == VimMode::Insert {
-            if key == KeyPress::plain(KeyCode::Escape) {
-                self.leave_insert(editor);
-                return KeyHandling::Yes;
-            }
-            if let Some(c) = key.text() {
-                self.typed.push(c);
-            }
-            return KeyHandling::No;
+            return self.insert_key(editor, key);
         }
         let typed = match key.code {
-            KeyCode::Escape if key.mods.is_none() => {
-                self.pending.clear();
-                let selecting = self.mode != VimMode::Normal;
-                self.mode = VimMode::Normal;
-                // In normal mode Esc has its usual meaning.
-                return if selecting { KeyHandling::Yes } else { KeyHandling::No };
-            }
+            KeyCode::Escape if key.mods.is_none() => return self.escape(editor),
             KeyCode::Char(c) if key.mods.is_none() => c,
             KeyCode::Left | KeyCode::Backspace => 'h',
             KeyCode::Right => 'l',
@@ -143,446 +131,295 @@ impl Vim {
             _ => return KeyHandling::No,
         };
         self.pending.push(typed);
-        let keys = self.pending.clone();
-        match self.run(editor, &keys) {
-            VimParse::Incomplete => {}
-            VimParse::Complete | VimParse::Nonsense => self.pending.clear(),
+        match parse::command(&self.pending, self.mode) {
+            Err(NoCommand::Incomplete) => {}
+            Err(NoCommand::Nonsense) => self.pending.clear(),
+            Ok(command) => {
+                self.pending.clear();
+                self.run(editor, command);
+            }
         }
         KeyHandling::Yes
     }
 
-    fn leave_insert(&mut self, editor: &mut Editor) {
+    fn insert_key(&mut self, editor: &mut Editor, key: KeyPress) -> KeyHandling {
+        if key == KeyPress::plain(KeyCode::Escape) {
+            self.leave_insert(editor);
+            return KeyHandling::Yes;
+        }
+        if matches!(
+            key.code,
+            KeyCode::Left | KeyCode::Right | KeyCode::Up | KeyCode::Down | KeyCode::Home | KeyCode::End
+        ) {
+            self.insert.start = None;
+            editor.end_group();
+        } else if self.insert.start.is_none() {
+            self.insert.start = Some(editor.cursor());
+            editor.begin_group();
+        }
+        KeyHandling::No
+    }
+
+    /// Cancels what is pending or selected; in normal mode Esc has its usual meaning.
+    fn escape(&mut self, editor: &mut Editor) -> KeyHandling {
+        let was_busy = self.mode != VimMode::Normal || !self.pending.is_empty();
+        self.pending.clear();
+        self.enter_normal(editor);
+        if was_busy { KeyHandling::Yes } else { KeyHandling::No }
+    }
+
+    fn enter_normal(&mut self, editor: &mut Editor) {
         self.mode = VimMode::Normal;
-        let start = motion::line_start(editor.text(), editor.cursor());
-        if editor.cursor() > start {
+        let last = last_of_line(editor.text(), editor.cursor());
+        if editor.cursor() > last {
+            let at = editor.step_left(editor.cursor());
+            editor.go(at);
+        }
+    }
+
+    fn start_insert(&mut self, editor: &mut Editor, repeats: usize, by_lines: bool) {
+        self.mode = VimMode::Insert;
+        self.insert = TypedInsert { start: Some(editor.cursor()), repeats, by_lines };
+    }
+
+    fn leave_insert(&mut self, editor: &mut Editor) {
+        let TypedInsert { start, repeats, by_lines } = std::mem::take(&mut self.insert);
+        let typed = start.and_then(|start| editor.text().get(start..editor.cursor())).unwrap_or_default().to_owned();
+        let again = if by_lines { format!("\n{typed}") } else { typed.clone() };
+        if start.is_some() && !again.is_empty() {
+            editor.insert(&again.repeat(repeats));
+        }
+        if !self.is_repeating
+            && let Some(last) = &mut self.last
+        {
+            last.typed = typed;
+        }
+        editor.end_group();
+        self.goal = None;
+        let line = motion::line_start(editor.text(), editor.cursor());
+        if editor.cursor() > line {
             editor.left();
         }
+        self.mode = VimMode::Normal;
     }
 
-    fn insert(&mut self) {
-        self.mode = VimMode::Insert;
-        if !self.repeating {
-            self.typed.clear();
+    fn run(&mut self, editor: &mut Editor, command: VimCommand) {
+        let extent = self.selection_extent(editor);
+        editor.begin_group();
+        let is_change = self.perform(editor, command);
+        if is_change && !self.is_repeating {
+            self.last = Some(LastChange { command, extent, typed: String::new() });
         }
-    }
-
-    fn run(&mut self, editor: &mut Editor, keys: &str) -> VimParse {
-        let (count, rest) = count(keys);
-        let Some(first) = rest.chars().next() else { return VimParse::Incomplete };
-        if self.mode != VimMode::Normal {
-            return self.visual(editor, count.unwrap_or(1), first, rest);
+        if self.mode != VimMode::Insert {
+            editor.end_group();
         }
-        match first {
-            'd' | 'c' | 'y' | '>' | '<' => return self.operator(editor, count, first, rest),
-            'i' | 'a' | 'I' | 'A' | 'o' | 'O' => self.start_insert(editor, first),
-            'x' | 'X' | 's' | 'S' | 'D' | 'C' | 'Y' => self.shorthand(editor, count.unwrap_or(1), first),
-            'p' | 'P' => self.put(editor, first),
-            'J' => join(editor),
-            '~' => flip(editor),
-            'u' => {
-                editor.undo();
-            }
-            '.' => self.repeat(editor),
-            'v' => {
-                self.anchor = editor.cursor();
-                self.mode = VimMode::Visual;
-            }
-            'V' => {
-                self.anchor = editor.cursor();
-                self.mode = VimMode::VisualLine;
-            }
-            'r' => {
-                let Some(with) = rest.chars().nth(1) else { return VimParse::Incomplete };
-                replace_char(editor, with);
-            }
-            _ => return self.run_motion(editor, count.unwrap_or(1), rest),
-        }
-        if !matches!(first, 'u' | '.' | 'v' | 'V') {
-            self.record_change(keys);
-        }
-        VimParse::Complete
-    }
-
-    /// Records the keys that `.` repeats.
-    fn record_change(&mut self, keys: &str) {
-        if !self.repeating {
-            keys.clone_into(&mut self.last);
+        if self.mode == VimMode::Normal {
+            self.enter_normal(editor);
         }
     }
 
-    fn repeat(&mut self, editor: &mut Editor) {
-        let (keys, typed) = (self.last.clone(), self.typed.clone());
-        if keys.is_empty() {
-            return;
+    /// Whether the command changed something that `.` repeats.
+    fn perform(&mut self, editor: &mut Editor, VimCommand { count, verb }: VimCommand) -> bool {
+        if let VimVerb::Move(by) = verb {
+            self.go_by(editor, by, count);
+            return false;
         }
-        self.repeating = true;
-        self.run(editor, &keys);
+        let is_change = self.perform_edit(editor, verb, count);
+        self.goal = None;
+        is_change
+    }
+
+    fn perform_edit(&mut self, editor: &mut Editor, verb: VimVerb, count: Option<usize>) -> bool {
+        let times = count.unwrap_or(1);
+        match verb {
+            VimVerb::Operate(operator, target) => self.operate(editor, operator, target, count),
+            VimVerb::Insert(how) => self.insert_command(editor, how, times),
+            VimVerb::Shorthand(name) => self.shorthand(editor, name, times),
+            VimVerb::Put(side) => change::put(editor, &self.register, side, times),
+            VimVerb::Join => change::join(editor, times),
+            VimVerb::FlipCase => change::flip_case(editor, times),
+            VimVerb::Replace(with) => change::replace_chars(editor, with, times),
+            VimVerb::Undo => {
+                editor.end_group();
+                for _ in 0..times {
+                    editor.undo();
+                }
+                false
+            }
+            VimVerb::Repeat => {
+                self.repeat(editor, count);
+                false
+            }
+            VimVerb::Select(shape) => {
+                self.select(editor, shape);
+                false
+            }
+            VimVerb::SelectObject(object) => {
+                self.select_object(editor, object, times);
+                false
+            }
+            VimVerb::SwapEnds => {
+                let cursor = editor.cursor();
+                editor.go(self.anchor);
+                self.anchor = cursor;
+                false
+            }
+            VimVerb::OperateSelection(operator) => self.operate_selection(editor, operator, times),
+            VimVerb::ChangeSelection(name, with) => self.change_selection(editor, name, with),
+            VimVerb::Move(_) => false,
+        }
+    }
+
+    fn repeat(&mut self, editor: &mut Editor, count: Option<usize>) {
+        let Some(LastChange { mut command, extent, typed }) = self.last.clone() else { return };
+        if count.is_some() {
+            command.count = count;
+            if let Some(last) = &mut self.last {
+                last.command.count = count;
+            }
+        }
+        self.is_repeating = true;
+        if let Some(extent) = extent {
+            self.reselect(editor, extent);
+        }
+        self.perform(editor, command);
         if self.mode == VimMode::Insert {
-            editor.insert(&typed);
+            editor.insert_whole(&typed);
             self.leave_insert(editor);
         }
-        self.repeating = false;
+        self.is_repeating = false;
     }
 
     // Moving.
 
-    fn run_motion(&mut self, editor: &mut Editor, count: usize, keys: &str) -> VimParse {
-        match self.target(editor, count, keys) {
-            Ok(target) => {
-                editor.go(target.at);
-                VimParse::Complete
-            }
-            Err(parsed) => parsed,
+    fn motion_start<'a>(&self, editor: &'a Editor, purpose: MotionUse) -> MotionStart<'a> {
+        MotionStart { text: editor.text(), from: editor.cursor(), goal: self.goal, find: self.find, purpose }
+    }
+
+    fn remember_find(&mut self, by: VimMotion) {
+        if let VimMotion::Find(find) = by {
+            self.find = Some(find);
         }
     }
 
-    fn target(&mut self, editor: &Editor, count: usize, keys: &str) -> Result<MotionTarget, VimParse> {
-        let text = editor.text();
-        let from = editor.cursor();
-        let mut chars = keys.chars();
-        let first = chars.next().ok_or(VimParse::Incomplete)?;
-        let plain = |at| Ok(MotionTarget { at, inclusive: false, shape: VimShape::Chars });
-        let inclusive = |at| Ok(MotionTarget { at, inclusive: true, shape: VimShape::Chars });
-        let linewise = |at| Ok(MotionTarget { at, inclusive: true, shape: VimShape::Lines });
-        let times = |step: &dyn Fn(usize) -> usize| (0..count).fold(from, |at, _| step(at));
-        match first {
-            'h' => plain(times(&|at| motion::left(text, at)).max(motion::line_start(text, from))),
-            'l' | ' ' => plain(times(&|at| motion::right(text, at)).min(motion::line_end(text, from))),
-            'j' => linewise(times(&|at| objects::line_below(text, at))),
-            'k' => linewise(times(&|at| objects::line_above(text, at))),
-            'w' => plain(times(&|at| objects::next_word(text, at, objects::WordSize::Small))),
-            'W' => plain(times(&|at| objects::next_word(text, at, objects::WordSize::Big))),
-            'e' => inclusive(times(&|at| objects::word_end(text, at, objects::WordSize::Small))),
-            'E' => inclusive(times(&|at| objects::word_end(text, at, objects::WordSize::Big))),
-            'b' => plain(times(&|at| objects::word_start(text, at, objects::WordSize::Small))),
-            'B' => plain(times(&|at| objects::word_start(text, at, objects::WordSize::Big))),
-            '0' => plain(motion::line_start(text, from)),
-            '^' => plain(objects::first_non_blank(text, from)),
-            '$' => plain(motion::line_end(text, from)),
-            'G' => linewise(text.len()),
-            'g' => match chars.next() {
-                None => Err(VimParse::Incomplete),
-                Some('g') => linewise(0),
-                Some(_) => Err(VimParse::Nonsense),
-            },
-            'f' | 'F' | 't' | 'T' => {
-                let what = chars.next().ok_or(VimParse::Incomplete)?;
-                let find = CharFind { kind: FindKind::parse(first), what };
-                self.find = Some(find);
-                find.go(text, from, count).map(|at| found(find, at)).ok_or(VimParse::Nonsense)
-            }
-            ';' | ',' => {
-                let find = self.find.ok_or(VimParse::Nonsense)?;
-                let find = if first == ',' { find.reversed() } else { find };
-                find.go(text, from, count).map(|at| found(find, at)).ok_or(VimParse::Nonsense)
-            }
-            _ => Err(VimParse::Nonsense),
-        }
+    fn go_by(&mut self, editor: &mut Editor, by: VimMotion, count: Option<usize>) {
+        let purpose = if self.mode == VimMode::Normal { MotionUse::Move } else { MotionUse::Select };
+        let target = self.motion_start(editor, purpose).target(by, count);
+        self.remember_find(by);
+        let Some(target) = target else { return };
+        self.goal = target.goal;
+        land(editor, target.at);
     }
 
-    // Operators.
+    // Changing.
 
-    fn operator(&mut self, editor: &mut Editor, count_before: Option<usize>, name: char, keys: &str) -> VimParse {
-        let operator = match name {
-            'd' => VimOperator::Delete,
-            'c' => VimOperator::Change,
-            'y' => VimOperator::Yank,
-            '>' => VimOperator::Indent,
-            _ => VimOperator::Outdent,
-        };
-        let (count_after, rest) = count(&keys[1..]);
-        let times = count_before.unwrap_or(1) * count_after.unwrap_or(1);
-        let Some(first) = rest.chars().next() else { return VimParse::Incomplete };
-        let text = editor.text();
-        let from = editor.cursor();
-        let (range, shape) = if first == name {
-            let end = (1..times).fold(from, |at, _| objects::line_below(text, at));
-            (lines(text, from, end), VimShape::Lines)
-        } else if first == 'i' || first == 'a' {
-            let Some(kind) = rest.chars().nth(1) else { return VimParse::Incomplete };
-            let Some(range) = object(text, from, first, kind) else { return VimParse::Nonsense };
-            (range, VimShape::Chars)
-        } else {
-            // `cw` does not change the blank after the word.
-            let rest = match (operator, first) {
-                (VimOperator::Change, 'w') => "e",
-                (VimOperator::Change, 'W') => "E",
-                _ => rest,
-            };
-            match self.target(editor, times, rest) {
-                Err(parsed) => return parsed,
-                Ok(target) => span(editor.text(), from, &target),
+    fn operate(
+        &mut self,
+        editor: &mut Editor,
+        operator: VimOperator,
+        target: OperatorTarget,
+        count: Option<usize>,
+    ) -> bool {
+        let (text, from) = (editor.text(), editor.cursor());
+        let mut to = from;
+        let found = match target {
+            OperatorTarget::Lines => {
+                let down = count.unwrap_or(1) - 1;
+                let below = text[from..].match_indices('\n').map(|(index, _)| from + index + 1).take(down).last();
+                let end = if down == 0 { Some(from) } else { below };
+                end.map(|end| (lines(text, from, end), VimShape::Lines))
+            }
+            OperatorTarget::Object(object) => {
+                let range = objects::object(text, from, object.reach, object.kind, count.unwrap_or(1));
+                range.map(|range| (range, VimShape::Chars))
+            }
+            OperatorTarget::Motion(by) => {
+                let start = self.motion_start(editor, MotionUse::Operator(operator));
+                let target = start.target(by, count);
+                self.remember_find(by);
+                to = target.map_or(from, |target| target.at);
+                target.map(|target| motions::span(text, from, &target, operator))
             }
         };
-        let keys = self.pending.clone();
+        let Some((range, shape)) = found else { return false };
         self.apply(editor, operator, range, shape);
-        if operator != VimOperator::Yank {
-            self.record_change(&keys);
+        if operator == VimOperator::Yank && shape == VimShape::Lines {
+            editor.go(from.min(to));
         }
-        VimParse::Complete
+        operator != VimOperator::Yank
     }
 
+    /// Carries out an operator. Yanking lines leaves the cursor where it is.
     fn apply(&mut self, editor: &mut Editor, operator: VimOperator, range: Range<usize>, shape: VimShape) {
-        let text = editor.text();
-        if operator != VimOperator::Indent && operator != VimOperator::Outdent {
-            self.register = (text[range.clone()].trim_end_matches('\n').to_owned(), shape);
-            if shape == VimShape::Chars {
-                text[range.clone()].clone_into(&mut self.register.0);
-            }
+        let is_nothing = range.is_empty() && shape == VimShape::Chars && operator != VimOperator::Yank;
+        if !is_nothing && !matches!(operator, VimOperator::Indent | VimOperator::Outdent) {
+            self.register = VimRegister { text: editor.text()[range.clone()].to_owned(), shape };
         }
         match operator {
+            VimOperator::Yank if shape == VimShape::Lines => {}
             VimOperator::Yank => editor.go(range.start),
-            VimOperator::Delete => {
-                let range = match shape {
-                    VimShape::Chars => range,
-                    VimShape::Lines => with_break(text, range),
-                };
-                editor.remove(range);
-                if shape == VimShape::Lines {
-                    editor.go(objects::first_non_blank(editor.text(), editor.cursor()));
-                }
-            }
+            VimOperator::Delete => change::delete(editor, range, shape),
             VimOperator::Change => {
+                editor.go(range.start);
                 editor.remove(range);
-                self.insert();
+                self.start_insert(editor, 0, false);
             }
-            VimOperator::Indent | VimOperator::Outdent => indent(editor, &range, operator),
+            VimOperator::Indent | VimOperator::Outdent => change::shift(editor, &range, operator, 1),
         }
     }
 
-    fn shorthand(&mut self, editor: &mut Editor, count: usize, name: char) {
-        let text = editor.text();
-        let from = editor.cursor();
+    fn shorthand(&mut self, editor: &mut Editor, name: char, times: usize) -> bool {
+        let (text, from) = (editor.text(), editor.cursor());
         let end = motion::line_end(text, from);
-        let ahead = (0..count).fold(from, |at, _| motion::right(text, at)).min(end);
-        let behind = (0..count).fold(from, |at, _| motion::left(text, at)).max(motion::line_start(text, from));
-        let line = lines(text, from, from);
-        let (operator, range, shape) = match name {
-            'x' => (VimOperator::Delete, from..ahead, VimShape::Chars),
-            'X' => (VimOperator::Delete, behind..from, VimShape::Chars),
-            's' => (VimOperator::Change, from..ahead, VimShape::Chars),
-            'S' => (VimOperator::Change, line, VimShape::Lines),
-            'D' => (VimOperator::Delete, from..end, VimShape::Chars),
-            'C' => (VimOperator::Change, from..end, VimShape::Chars),
-            _ => (VimOperator::Yank, line, VimShape::Lines),
+        let ahead = (0..times).fold(from, |at, _| motion::right(text, at)).min(end);
+        let behind = (0..times).fold(from, |at, _| motion::left(text, at)).max(motion::line_start(text, from));
+        let (operator, range) = match name {
+            'x' => (VimOperator::Delete, from..ahead),
+            'X' => (VimOperator::Delete, behind..from),
+            _ => (VimOperator::Change, from..ahead),
         };
-        if !range.is_empty() || operator == VimOperator::Change {
-            self.apply(editor, operator, range, shape);
+        if range.is_empty() && operator == VimOperator::Delete {
+            return false;
         }
+        self.apply(editor, operator, range, VimShape::Chars);
+        true
     }
 
-    fn start_insert(&mut self, editor: &mut Editor, name: char) {
-        let text = editor.text();
-        let from = editor.cursor();
-        match name {
+    fn insert_command(&mut self, editor: &mut Editor, how: char, times: usize) -> bool {
+        let (text, from) = (editor.text(), editor.cursor());
+        match how {
             'a' => editor.go(motion::right(text, from).min(motion::line_end(text, from))),
-            'I' => editor.go(objects::first_non_blank(text, from)),
+            'I' => editor.go(objects::indented(text, from)),
             'A' => editor.go(motion::line_end(text, from)),
             'o' => {
-                editor.go(motion::line_end(text, from));
-                editor.insert("\n");
+                let end = motion::line_end(text, from);
+                editor.insert_at(end, "\n");
             }
             'O' => {
-                editor.go(motion::line_start(text, from));
-                editor.insert("\n");
-                editor.left();
+                let start = motion::line_start(text, from);
+                editor.insert_at(start, "\n");
+                editor.go(start);
             }
             _ => {}
         }
-        self.insert();
-    }
-
-    fn put(&mut self, editor: &mut Editor, name: char) {
-        let (text, shape) = self.register.clone();
-        if text.is_empty() {
-            return;
-        }
-        let from = editor.cursor();
-        match (shape, name) {
-            (VimShape::Chars, 'p') => {
-                editor.go(motion::right(editor.text(), from).min(motion::line_end(editor.text(), from)));
-                editor.insert(&text);
-                editor.left();
-            }
-            (VimShape::Chars, _) => {
-                editor.insert(&text);
-                editor.left();
-            }
-            (VimShape::Lines, 'p') => {
-                let end = motion::line_end(editor.text(), from);
-                editor.go(end);
-                editor.insert(&format!("\n{text}"));
-                editor.go(end + 1);
-            }
-            (VimShape::Lines, _) => {
-                let start = motion::line_start(editor.text(), from);
-                editor.go(start);
-                editor.insert(&format!("{text}\n"));
-                editor.go(start);
-            }
-        }
-    }
-
-    // Visual modes.
-
-    fn visual(&mut self, editor: &mut Editor, count: usize, first: char, keys: &str) -> VimParse {
-        let Some(range) = self.selection(editor) else { return VimParse::Nonsense };
-        let shape = if self.mode == VimMode::VisualLine { VimShape::Lines } else { VimShape::Chars };
-        let replaced = |editor: &mut Editor, with: String| {
-            editor.replace(range.clone(), &with);
-            editor.go(range.start);
-        };
-        match first {
-            'v' | 'V' => {
-                let asked = if first == 'v' { VimMode::Visual } else { VimMode::VisualLine };
-                self.mode = if self.mode == asked { VimMode::Normal } else { asked };
-                return VimParse::Complete;
-            }
-            'o' => {
-                let cursor = editor.cursor();
-                editor.go(self.anchor);
-                self.anchor = cursor;
-                return VimParse::Complete;
-            }
-            'i' | 'a' => {
-                let Some(kind) = keys.chars().nth(1) else { return VimParse::Incomplete };
-                let Some(range) = object(editor.text(), editor.cursor(), first, kind) else {
-                    return VimParse::Nonsense;
-                };
-                self.anchor = range.start;
-                editor.go(motion::left(editor.text(), range.end));
-                return VimParse::Complete;
-            }
-            'd' | 'x' => self.apply(editor, VimOperator::Delete, range, shape),
-            'y' => self.apply(editor, VimOperator::Yank, range, shape),
-            'c' | 's' => {
-                self.mode = VimMode::Normal;
-                self.apply(editor, VimOperator::Change, range, shape);
-                return VimParse::Complete;
-            }
-            '>' => self.apply(editor, VimOperator::Indent, range, shape),
-            '<' => self.apply(editor, VimOperator::Outdent, range, shape),
-            'p' => {
-                let text = self.register.0.clone();
-                replaced(editor, text);
-            }
-            'u' => {
-                let text = editor.text()[range.clone()].to_lowercase();
-                replaced(editor, text);
-            }
-            'U' => {
-                let text = editor.text()[range.clone()].to_uppercase();
-                replaced(editor, text);
-            }
-            '~' => {
-                let text = objects::flipped(&editor.text()[range.clone()]);
-                replaced(editor, text);
-            }
-            'r' => {
-                let Some(with) = keys.chars().nth(1) else { return VimParse::Incomplete };
-                let text = &editor.text()[range.clone()];
-                let text = text.chars().map(|c| if c == '\n' { c } else { with }).collect();
-                replaced(editor, text);
-            }
-            'J' => {
-                let breaks = editor.text()[range.clone()].matches('\n').count().max(1);
-                editor.go(range.start);
-                for _ in 0..breaks {
-                    join(editor);
-                }
-            }
-            _ => return self.run_motion(editor, count, keys),
-        }
-        self.mode = VimMode::Normal;
-        VimParse::Complete
+        self.start_insert(editor, times - 1, matches!(how, 'o' | 'O'));
+        true
     }
 }
 
-/// Forward searches include the character they find.
-fn found(find: CharFind, at: usize) -> MotionTarget {
-    MotionTarget { at, inclusive: find.is_forward(), shape: VimShape::Chars }
-}
-
-fn join(editor: &mut Editor) {
-    let text = editor.text();
-    let end = motion::line_end(text, editor.cursor());
-    if end == text.len() {
-        return;
-    }
-    let next = text[end + 1..].trim_start_matches([' ', '\t']);
-    let resume = text.len() - next.len();
-    editor.replace(end..resume, " ");
-    editor.left();
-}
-
-fn flip(editor: &mut Editor) {
+/// Moves the cursor. A chip is entered at its start and left at its end.
+fn land(editor: &mut Editor, at: usize) {
     let from = editor.cursor();
-    let to = motion::right(editor.text(), from);
-    let flipped: String = objects::flipped(&editor.text()[from..to]);
-    if flipped != "\n" && !flipped.is_empty() {
-        editor.replace(from..to, &flipped);
+    let chip = editor.chips.around(editor.text(), at);
+    match chip {
+        Some(chip) if chip.start > from || at < from => editor.go(chip.start),
+        _ => editor.go(at),
     }
-}
-
-fn replace_char(editor: &mut Editor, with: char) {
-    let from = editor.cursor();
-    let to = motion::right(editor.text(), from);
-    if from < to && &editor.text()[from..to] != "\n" {
-        editor.replace(from..to, with.encode_utf8(&mut [0; 4]));
-        editor.left();
-    }
-}
-
-fn ordered(a: usize, b: usize) -> (usize, usize) {
-    (a.min(b), a.max(b))
-}
-
-/// Splits off a leading count; a leading zero is a motion.
-fn count(keys: &str) -> (Option<usize>, &str) {
-    let digits = keys.len() - keys.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    if digits == 0 || keys.starts_with('0') {
-        return (None, keys);
-    }
-    (keys[..digits].parse::<usize>().ok().map(|n| n.clamp(1, 999)), &keys[digits..])
 }
 
 /// Whole lines from one position to another, without the line break after the last.
 fn lines(text: &str, from: usize, to: usize) -> Range<usize> {
     motion::line_start(text, from)..motion::line_end(text, to)
-}
-
-/// Extends a range of lines by one line break: the one after it or, at the end of the text, the one before it.
-fn with_break(text: &str, range: Range<usize>) -> Range<usize> {
-    if range.end < text.len() {
-        range.start..range.end + 1
-    } else if range.start > 0 {
-        range.start - 1..range.end
-    } else {
-        range
-    }
-}
-
-/// The range between the cursor and the target of a motion.
-fn span(text: &str, from: usize, target: &MotionTarget) -> (Range<usize>, VimShape) {
-    let (start, end) = ordered(from, target.at);
-    match target.shape {
-        VimShape::Lines => (lines(text, start, end), VimShape::Lines),
-        VimShape::Chars if target.inclusive && target.at >= from => (start..motion::right(text, end), VimShape::Chars),
-        VimShape::Chars => (start..end, VimShape::Chars),
-    }
-}
-
-fn indent(editor: &mut Editor, range: &Range<usize>, operator: VimOperator) {
-    let whole = lines(editor.text(), range.start, range.end);
-    let shifted: Vec<String> = editor.text()[whole.clone()]
-        .split('\n')
-        .map(|line| match operator {
-            VimOperator::Indent => format!("  {line}"),
-            _ => line.strip_prefix("  ").or_else(|| line.strip_prefix(' ')).unwrap_or(line).to_owned(),
-        })
-        .collect();
-    editor.replace(whole.clone(), &shifted.join("\n"));
-    editor.go(objects::first_non_blank(editor.text(), whole.start));
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ fn motions() {
     let at = |keys| after("foo.bar baz\n  next line", keys).1;
     assert_eq!(
         [at("w"), at("W"), at("e"), at("3l"), at("$"), at("jj"), at("j^"), at("G")],
-        [3, 8, 2, 3, 11, 12, 14, 23]
+        [3, 8, 2, 3, 10, 12, 14, 14]
     );
     assert_eq!(
         [at("wwb"), at("$b"), at("$B"), at("fb"), at("tb"), at("fb;"), at("$Fb"), at("fb;,")],
@@ -87,10 +87,47 @@ fn visual_modes() {
     assert_eq!(after("abc", "vcx").2, VimMode::Insert);
 }
 
+#[test]
+fn the_cursor_never_stands_behind_a_line_and_typing_is_undone_at_once() {
+    // [TST-233]
+    assert_eq!(after("abc", "$").1, 2);
+    assert_eq!(after("abc", "A\u{1b}").1, 2);
+    assert_eq!(after("abc", "vlll\u{1b}").1, 2);
+    assert_eq!(after("abc", "Dp").0, "abc");
+    assert_eq!(text("", "ione two three\u{1b}u"), "");
+    assert_eq!(text("one two", "cwx y\u{1b}u"), "one two");
+    assert_eq!(text("a", "3ix\u{1b}"), "xxxa");
+    assert_eq!(text("a", "2oxy\u{1b}u"), "a");
+}
+
+/// A chip is entered and left as a whole, and its label is not written over.
+#[test]
+fn chips_are_one_step_for_motions_and_one_piece_for_operators() {
+    let mut editor = Editor::new();
+    editor.insert("see ");
+    editor.paste("a\nb\nc\nd");
+    editor.insert(" ok");
+    let mut vim = Vim { mode: VimMode::Normal, ..Vim::default() };
+    let mut press = |editor: &mut Editor, keys: &str| {
+        for key in keys.chars() {
+            vim.key(editor, KeyPress::char(key));
+        }
+    };
+    press(&mut editor, "04lrx~");
+    assert_eq!((editor.cursor(), editor.text()), (4, "see [Pasted text #1 +3 lines] ok"));
+    press(&mut editor, "l");
+    assert_eq!(&editor.text()[editor.cursor()..], " ok");
+    press(&mut editor, "h");
+    assert_eq!(editor.cursor(), 4);
+    press(&mut editor, "x");
+    assert_eq!(editor.text(), "see  ok");
+}
+
 proptest! {
     #[test]
     fn no_keys_break_the_editor(keys in "[a-zA-Z0-9$^~.;,<>\"(){}'\u{1b} ]{0,40}", start in "[a-c (\"日\n]{0,20}") {
-        let (text, cursor, _) = after(&start, &keys);
+        let (text, cursor, mode) = after(&start, &keys);
         prop_assert!(text.is_char_boundary(cursor));
+        prop_assert!(mode != VimMode::Normal || cursor <= motions::last_of_line(&text, cursor));
     }
 }

@@ -121,10 +121,10 @@ actions! {
     PermissionDebug "permission:toggleDebug" Confirmation [] "why this is asked";
     TranscriptShowAll "transcript:toggleShowAll" Transcript ["ctrl+e"] "show everything";
     TranscriptExit "transcript:exit" Transcript ["q", "escape"] "close the transcript";
-    SearchNext "historySearch:next" HistorySearch ["ctrl+r"] "next match";
-    SearchAccept "historySearch:accept" HistorySearch ["tab", "escape"] "take the match";
+    SearchNext "historySearch:next" HistorySearch ["ctrl+r"] "older match";
+    SearchAccept "historySearch:accept" HistorySearch ["enter", "tab", "escape"] "take the match";
     SearchCancel "historySearch:cancel" HistorySearch ["ctrl+c"] "back to what was typed";
-    SearchExecute "historySearch:execute" HistorySearch ["enter"] "send the match";
+    SearchExecute "historySearch:execute" HistorySearch [] "send the match";
     SearchScope "historySearch:cycleScope" HistorySearch ["ctrl+s"] "where to search";
     Background "task:background" Task ["ctrl+b", "ctrl+x ctrl+b"] "move the running task to the background";
     SyntaxToggle "theme:toggleSyntaxHighlighting" ThemePicker ["ctrl+t"] "syntax colours on or off";
@@ -265,12 +265,17 @@ impl KeyBindings {
     /// One key chord of an action, for hints; the user's bindings are preferred to the defaults. `None` when it has
     /// none.
     pub fn keys_of(&self, action: KeyAction) -> Option<String> {
+        self.chord_of(action).map(show_chord)
+    }
+
+    /// The presses of that chord.
+    pub fn chord_of(&self, action: KeyAction) -> Option<&[KeyPress]> {
         let own = self.all.iter().rev().find(|binding| {
             let text = show_chord(&binding.keys);
             binding.action == action && !action.defaults().contains(&text.as_str())
         });
         let any = || self.all.iter().find(|binding| binding.action == action);
-        own.or_else(any).map(|binding| show_chord(&binding.keys))
+        own.or_else(any).map(|binding| binding.keys.as_slice())
     }
 }
 

@@ -8,6 +8,7 @@ use crate::contract::{MayRead, Workspace};
 use crate::walk::{self, HaltFlag, SmallestItems};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use wire::counting::counted;
 
 /// How long each of the other searches may take.
 const TIME: Duration = Duration::from_millis(150);
@@ -50,15 +51,14 @@ fn unsearched(files: SmallestItems<(PathBuf, String)>, at: &Workspace) -> Option
         .collect();
     let more = total - named.len() as u64;
     named.extend((more > 0).then(|| format!("and {more} more")));
-    let unit = if total == 1 { "file" } else { "files" };
-    (total > 0).then(|| format!("({total} {unit} could not be searched to the end; {})", named.join("; ")))
+    let files = counted(total, "file");
+    (total > 0).then(|| format!("({files} could not be searched to the end; {})", named.join("; ")))
 }
 
 fn searched(query: &GrepQuery, files: u64) -> String {
-    let unit = if files == 1 { "file" } else { "files" };
     let is_filtered = query.glob.is_some() || query.file_type.is_some();
     let why = if files == 0 && is_filtered { ": none fits `glob` and `type`" } else { "" };
-    format!("{files} {unit} searched{why}")
+    format!("{} searched{why}", counted(files, "file"))
 }
 
 /// Files that another search found.

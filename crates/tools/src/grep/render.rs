@@ -5,6 +5,7 @@ use super::{GrepMode, GrepQuery};
 use crate::contract::{ToolOutcome, Workspace};
 use crate::walk::{self, WalkEnd};
 use serde::Serialize;
+use wire::counting::counted;
 
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -144,7 +145,7 @@ impl GrepOutput {
             return empty_page_text(page.total, "No matches found");
         }
         let note = page.note(query, "files").map_or_else(String::new, |note| format!(" {note}"));
-        let (matches, files) = (counted_as(matches, "match", "matches"), counted(page.total, "file"));
+        let (matches, files) = (counted(matches, "match"), counted(page.total, "file"));
         format!("{}\n\nFound {matches} in {files}{note}", page.text())
     }
 }
@@ -162,12 +163,4 @@ fn fitting(entries: &[String]) -> usize {
 /// The text of an empty page: nothing matched at all, or the offset is past the end.
 fn empty_page_text(total: u64, none: &str) -> String {
     if total == 0 { none.to_owned() } else { "No entries at this offset".to_owned() }
-}
-
-fn counted(n: u64, one: &str) -> String {
-    counted_as(n, one, &format!("{one}s"))
-}
-
-fn counted_as(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
 }

@@ -5,7 +5,7 @@ mod scan;
 use super::{OpenFile, ReadFileCall};
 use crate::contract::{CallContext, ToolOutcome};
 use crate::file_work::{self, structured};
-use crate::read_state::{Fingerprint, MAX_REMEMBERED_BYTES, SeenLines};
+use crate::read_state::{Fingerprint, MAX_REMEMBERED_BYTES, SeenContent, SeenLines};
 use crate::session_facts::is_compatible_output;
 use crate::text_file::TextEncoding;
 use scan::{CapBehaviour, LastNewline, LineRequest, ScannedLines, ShownLines, grouped, scan};
@@ -16,6 +16,7 @@ use std::fmt::Write;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 use sys::Env;
+use wire::counting::counted;
 
 /// Most lines of a page.
 const PAGE_LINES: u64 = 2_000;
@@ -82,7 +83,7 @@ pub(super) fn show(cx: &CallContext, source: OpenFile, call: &ReadFileCall) -> R
     if extent.large.is_some() && is_compatible_output(env) {
         return Err(too_large(&source, call));
     }
-    let path = source.path.clone();
+    let (path, stamp) = (source.path.clone(), source.stamp);
     let scanned = scan_source(source, extent.lines).map_err(|e| file_work::io_error("read", &path, &e))?;
     let mut shown = match scanned.lines {
         ScannedLines::Shown(shown) => shown,
@@ -91,7 +92,8 @@ pub(super) fn show(cx: &CallContext, source: OpenFile, call: &ReadFileCall) -> R
     let first = extent.lines.first;
     if shown.lines > 0 || shown.total == 0 {
         let lines = SeenLines { first, count: shown.lines, total: shown.total, is_cut: shown.is_cut() };
-        cx.state.reads.record_lines(&path, scanned.fingerprint, lines, scanned.bytes.as_deref());
+        let seen = SeenContent { fingerprint: scanned.fingerprint, bytes: scanned.bytes.as_deref(), stamp };
+        cx.state.reads.record_lines(&path, seen, lines);
     }
     shown.clipped |= extent.is_page && shown.lines > 0 && first + shown.lines <= shown.total;
     Ok(outcome(&path, extent, shown))
@@ -293,6 +295,6 @@ impl ShownLines {
     /// The number of lines of the file.
     fn counted(&self) -> String {
         let more = if self.has_more { "more than " } else { "" };
-        format!("{more}{} {}", self.total, if self.total == 1 { "line" } else { "lines" })
+        format!("{more}{}", counted(self.total, "line"))
     }
 }

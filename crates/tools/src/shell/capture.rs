@@ -3,6 +3,7 @@
 //! masked before anything is stored, so memory and file never contain a secret. The file is
 //! capped: past the cap the middle is left out and the end is appended when the command is over.
 
+use crate::foreground::OutputTail;
 use crate::spill;
 use permission::mask;
 use std::fs::File;
@@ -44,6 +45,8 @@ pub(crate) struct OutputCapture {
     pending: Vec<u8>,
     gap: Option<OutputGap>,
     mask: mask::MaskingStream,
+    /// Shows the output while the command runs.
+    shown_in: Option<OutputTail>,
 }
 
 /// Sizes, in bytes, for a file that contains both ends of an output but not its middle.
@@ -86,7 +89,13 @@ impl OutputCapture {
             pending: Vec::new(),
             gap: None,
             mask: mask::MaskingStream::default(),
+            shown_in: None,
         }
+    }
+
+    /// Shows all further output there, as long as someone waits for the command.
+    pub(crate) fn show_in(&mut self, tail: OutputTail) {
+        self.shown_in = Some(tail);
     }
 
     /// Masks the secrets that `mask` knows in all further output.
@@ -102,6 +111,9 @@ impl OutputCapture {
     }
 
     fn push_masked(&mut self, bytes: &[u8]) {
+        if let Some(tail) = &self.shown_in {
+            tail.push(bytes);
+        }
         self.total += bytes.len() as u64;
         self.line_feeds += memchr::memchr_iter(b'\n', bytes).count() as u64;
         self.ends_with_line_feed = bytes.last().map_or(self.ends_with_line_feed, |last| *last == b'\n');

@@ -1,46 +1,87 @@
-//! Running calls, and finished reads, searches and MCP calls that are held back to be printed as one group. Finished
-//! calls are printed in the order in which they were requested.
+//! Running calls, and finished calls of one kind that are held back to be printed as one line. Finished calls are printed
+//! in the order in which they were requested.
 
 use super::agents::AgentRowContent;
-use super::spinner::elapsed;
-use super::tools::{self, CallGroup, CallLabel, CallOutcome, CallState};
-use serde_json::Value;
+use super::record::RecordLook;
+use super::record::call::{BODY, CallRecord, CallState, title};
+use super::tools::{self, CallGroup, CallLabel, counted};
+use crate::ansi;
+use engine::{ToolClass, tool_facts};
 use std::time::Duration;
-use terminal::style::{StyledLine, lines_of};
-use terminal::theme::{Theme, ThemeToken};
+use terminal::style::{StyledLine, TextStyle};
+use terminal::theme::ThemeToken;
+
+/// A call that runs this long can be moved to the background by a key that is named.
+const BACKGROUND_HINT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub struct OpenCall {
-    pub id: String,
-    pub tool: String,
-    pub input: Value,
-    pub label: CallLabel,
-    pub since: Duration,
-    /// The answer of the user, when that is why the call did not run.
-    pub refusal_text: Option<String>,
+    pub record: CallRecord,
+    /// When it began to run; `None` while it waits for other calls or for an answer.
+    pub since: Option<Duration>,
+    /// The end of the output of its command.
+    pub output: String,
+    /// The agent that it started has ended; its result follows.
+    pub has_ended: bool,
 }
 
 impl OpenCall {
-    /// The lines of the finished call with its result.
-    pub fn lines(&self, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
-        let mood = if outcome.is_error { CallState::Failed } else { CallState::Done };
-        let mut lines = tools::title(&self.label, mood, theme);
-        lines.extend(match &self.refusal_text {
-            Some(said) if outcome.is_error => tools::with_corner(lines_of(said, theme.fg(ThemeToken::Inactive)), theme),
-            Some(_) | None => tools::result(&self.tool, &self.input, outcome, theme, columns),
-        });
+    pub fn new(record: CallRecord) -> Self {
+        Self { record, since: None, output: String::new(), has_ended: false }
+    }
+
+    fn may_move(&self) -> bool {
+        let class = tool_facts(&self.record.tool).class;
+        let runs_there = self.record.input.get("run_in_background").and_then(serde_json::Value::as_bool) == Some(true);
+        matches!(class, ToolClass::Shell | ToolClass::Agent | ToolClass::Mcp) && !runs_there
+    }
+
+    fn lines(&self, place: &CallRowsPlace<'_>, is_asked: bool, agent: Option<AgentRowContent>) -> Vec<StyledLine> {
+        let look = &place.look;
+        let faint = look.theme.fg(ThemeToken::Inactive);
+        let state = match (is_asked, self.has_ended) {
+            (true, _) => CallState::Asked,
+            (false, true) => CallState::Done,
+            (false, false) => CallState::Running,
+        };
+        let time = self.since.map(|since| place.now.saturating_sub(since)).filter(|_| state == CallState::Running);
+        let mut facts: Vec<String> =
+            time.filter(|time| *time >= tools::LEAST_TIME).map(whole_seconds).into_iter().collect();
+        let moves = time.is_some_and(|time| time >= BACKGROUND_HINT) && self.may_move();
+        facts.extend(place.background_key.filter(|_| moves).map(|key| format!("{key} to background")));
+        let mut lines = title(&self.record.label, state, &facts, look);
+        let below = match agent {
+            Some(AgentRowContent::Shown(line)) => Some(line),
+            Some(AgentRowContent::Hidden) => None,
+            None => self.last_output(),
+        };
+        let below = below.filter(|_| state == CallState::Running).map(|line| line.over(faint).indented(BODY));
+        lines.extend(below.map(|line| line.truncated(look.columns)));
         lines
     }
 
-    /// The lines of a call that was cut off by the end of the turn.
-    pub fn interrupted_lines(&self, theme: &Theme) -> Vec<StyledLine> {
-        let mut lines = tools::title(&self.label, CallState::Failed, theme);
-        lines.extend(tools::with_corner(
-            vec![StyledLine::styled(tools::INTERRUPTED, theme.fg(ThemeToken::Error))],
-            theme,
-        ));
-        lines
+    /// The last line of the output that is not blank.
+    fn last_output(&self) -> Option<StyledLine> {
+        let lines = ansi::output_lines(&self.output);
+        let last = lines.iter().rev().map(StyledLine::text).find(|text| !text.trim().is_empty())?;
+        Some(StyledLine::styled(last.trim_end(), TextStyle::PLAIN))
     }
+}
+
+/// A running time: whole seconds, so that it does not flicker.
+fn whole_seconds(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..60 => format!("{seconds} s"),
+        _ => tools::duration_words(time),
+    }
+}
+
+/// What the rows of calls depend on besides the calls.
+pub struct CallRowsPlace<'a> {
+    pub look: RecordLook<'a>,
+    pub now: Duration,
+    /// The key that moves a call to the background.
+    pub background_key: Option<&'a str>,
 }
 
 #[derive(Debug, Default)]
@@ -53,10 +94,7 @@ pub struct CallTracker {
 #[derive(Debug)]
 struct HeldCalls {
     group: CallGroup,
-    /// The label of each call and the summary of its result.
-    names: Vec<(String, Option<String>)>,
-    /// The lines of the first call, printed when it stays the only one.
-    single_lines: Vec<StyledLine>,
+    calls: Vec<CallRecord>,
 }
 
 impl CallTracker {
@@ -69,42 +107,36 @@ impl CallTracker {
     }
 
     pub fn get_mut(&mut self, id: &str) -> Option<&mut OpenCall> {
-        self.open.iter_mut().find(|call| call.id == id)
+        self.open.iter_mut().find(|call| call.record.id == id)
     }
 
     pub fn get(&self, id: &str) -> Option<&OpenCall> {
-        self.open.iter().find(|call| call.id == id)
+        self.open.iter().find(|call| call.record.id == id)
     }
 
     /// The tool of the call that has run longest.
     pub fn running(&self) -> Option<&str> {
-        self.open.first().map(|call| call.tool.as_str())
+        self.open.first().map(|call| call.record.tool.as_str())
     }
 
     pub fn close(&mut self, id: &str) -> Option<OpenCall> {
-        let at = self.open.iter().position(|call| call.id == id)?;
+        let at = self.open.iter().position(|call| call.record.id == id)?;
         Some(self.open.remove(at))
     }
 
-    /// Holds a finished call back until the next one is known; `false` when it must be printed separately. `alone`
-    /// makes its lines for the case that it stays the only one.
-    pub fn hold(&mut self, call: &OpenCall, outcome: &CallOutcome, alone: impl FnOnce() -> Vec<StyledLine>) -> bool {
-        let Some(group) = tools::group(&call.tool).filter(|_| !outcome.is_error) else { return false };
-        let name = match &group {
-            CallGroup::Read | CallGroup::Search => call.label.argument.clone(),
-            CallGroup::Server(_) => call.label.full_name(),
-        };
-        let name = (name, tools::summary(&call.tool, outcome));
+    /// Holds a finished call back until the next one is known; gives it back when it must be printed by itself.
+    pub fn hold(&mut self, call: CallRecord) -> Option<CallRecord> {
+        let Some(group) = tools::group(&call.tool).filter(|_| !call.has_failed()) else { return Some(call) };
         match &mut self.held {
             Some(held) if held.group == group => {
-                held.names.push(name);
-                true
+                held.calls.push(call);
+                None
             }
             None => {
-                self.held = Some(HeldCalls { group, names: vec![name], single_lines: alone() });
-                true
+                self.held = Some(HeldCalls { group, calls: vec![call] });
+                None
             }
-            Some(_) => false,
+            Some(_) => Some(call),
         }
     }
 
@@ -114,8 +146,8 @@ impl CallTracker {
     }
 
     /// Takes the held calls as lines to print.
-    pub fn take_held(&mut self, theme: &Theme) -> Vec<StyledLine> {
-        self.held.take().map_or_else(Vec::new, |held| held.lines(theme))
+    pub fn take_held(&mut self, look: &RecordLook<'_>) -> Vec<StyledLine> {
+        self.held.take().map_or_else(Vec::new, |held| held.lines(look))
     }
 
     /// Takes all calls that are still open when the turn has ended.
@@ -123,90 +155,45 @@ impl CallTracker {
         std::mem::take(&mut self.open)
     }
 
-    /// The live rows. A call that waits for permission shows no running time; the row of an agent shows its state.
+    /// The live rows. A call that waits shows no time; the row of an agent shows its state.
     pub fn rows(
         &self,
-        now: Duration,
-        theme: &Theme,
+        place: &CallRowsPlace<'_>,
         waits: impl Fn(&str) -> bool,
         agent: impl Fn(&str) -> Option<AgentRowContent>,
     ) -> Vec<StyledLine> {
-        let faint = theme.fg(ThemeToken::Inactive);
-        let mut lines = self.held.as_ref().map_or_else(Vec::new, |held| held.lines(theme));
+        let mut lines = self.held.as_ref().map_or_else(Vec::new, |held| held.lines(&place.look));
         for call in &self.open {
-            lines.extend(tools::title(&call.label, CallState::Running, theme));
-            let time = now.saturating_sub(call.since);
-            let state = match agent(&call.id) {
-                Some(AgentRowContent::Shown(line)) => Some(line.over(faint)),
-                Some(AgentRowContent::Hidden) => None,
-                None if waits(&call.id) || time < Duration::from_secs(2) => None,
-                None => Some(StyledLine::styled(format!("Running… {}", elapsed(time)), faint)),
-            };
-            lines.extend(tools::with_corner(state.into_iter().collect(), theme));
+            let id = call.record.id.as_str();
+            lines.extend(call.lines(place, waits(id), agent(id)));
         }
         lines
     }
 }
 
 impl HeldCalls {
-    fn lines(&self, theme: &Theme) -> Vec<StyledLine> {
-        let count = self.names.len();
-        if count == 1 {
-            return self.single_lines.clone();
+    fn lines(&self, look: &RecordLook<'_>) -> Vec<StyledLine> {
+        if let [only] = &self.calls[..] {
+            return only.lines(look);
         }
-        let name = match &self.group {
-            CallGroup::Read => format!("Read {count} files"),
-            CallGroup::Search => format!("Searched {count} times"),
-            CallGroup::Server(server) => format!("Called {server} {count} times"),
+        let count = self.calls.len();
+        let (name, sum) = match &self.group {
+            CallGroup::Read => ("Read", counted(count, "file")),
+            CallGroup::Search(verb) => (*verb, counted(count, "time")),
+            CallGroup::Server(server) => (server.as_str(), counted(count, "call")),
         };
-        let mut lines = tools::title(&CallLabel { name, argument: String::new() }, CallState::Done, theme);
-        let faint = theme.fg(ThemeToken::Inactive);
-        let row = |(name, summary): &(String, Option<String>)| {
-            let name = terminal::text::clean(name).replace('\n', " ");
-            let summary = summary.as_ref().map_or_else(String::new, |summary| format!(" · {summary}"));
-            StyledLine::styled(format!("{name}{summary}"), faint)
-        };
-        lines.extend(tools::with_corner(self.names.iter().map(row).collect(), theme));
-        lines
+        let names: Vec<String> =
+            self.calls.iter().map(|call| tools::short_name(&call.tool, &call.input, &call.label)).collect();
+        let names = terminal::text::clean(&names.join(", ")).replace('\n', " ");
+        let label = CallLabel { name: name.to_owned(), argument: sum };
+        let lines = title(&label, CallState::Done, &[names], look);
+        // One line says it: all names are in the transcript view.
+        let whole = lines.len() == 1;
+        let Some(first) = lines.into_iter().next() else { return Vec::new() };
+        vec![if whole { first } else { first.and(" …", look.theme.fg(ThemeToken::Inactive)).truncated(look.columns) }]
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::app::session::SessionDisplay;
-    use serde_json::json;
-
-    fn finish(calls: &mut CallTracker, tool: &str, input: Value) -> bool {
-        let label = tools::label(tool, &input, &SessionDisplay::default());
-        let call =
-            OpenCall { id: "c".into(), tool: tool.into(), input, label, since: Duration::ZERO, refusal_text: None };
-        let outcome = CallOutcome { text: "ok".into(), is_error: false, detail: Value::Null };
-        calls.hold(&call, &outcome, || vec![StyledLine::plain("by itself")])
-    }
-
-    fn texts(lines: &[StyledLine]) -> Vec<String> {
-        lines.iter().map(StyledLine::text).collect()
-    }
-
-    #[test]
-    fn calls_of_one_server_become_one_line_and_one_alone_stays_whole() {
-        let (mut calls, theme) = (CallTracker::default(), Theme::default());
-        assert!(finish(&mut calls, "mcp__slack__send", json!({"to": "a"})));
-        assert_eq!(texts(&calls.take_held(&theme)), ["by itself"]);
-        for name in ["send", "list", "send"] {
-            assert!(calls.joins(&format!("mcp__slack__{name}")));
-            assert!(finish(&mut calls, &format!("mcp__slack__{name}"), json!({"to": "a"})));
-        }
-        assert!(!calls.joins("mcp__other__x") && !calls.joins("Read"));
-        assert!(!finish(&mut calls, "Read", json!({"file_path": "a"})), "another kind is not mixed in");
-        let lines = texts(&calls.take_held(&theme));
-        assert_eq!(lines[0], "● Called slack 3 times");
-        assert!(lines[1].contains("send") && lines[2].contains("list"), "{lines:?}");
-    }
-
-    #[test]
-    fn a_command_is_never_held() {
-        assert!(!finish(&mut CallTracker::default(), "Bash", json!({"command": "ls"})));
-    }
-}
+#[path = "calls_tests.rs"]
+mod tests;

@@ -186,3 +186,47 @@ fn what_is_typed_in_a_screen_answers_no_question() {
     assert_eq!(answers(&press(&mut app, &[KeyPress::char('y')])).len(), 1);
     assert!(app.has_panel(), "the screen is still there");
 }
+
+#[test]
+fn a_no_is_completed_by_words_or_by_enter_alone() {
+    // [TST-240]
+    const ENTER: KeyPress = KeyPress { code: KeyCode::Enter, mods: KeyMods::NONE };
+    for (key, words) in
+        [(KeyPress::char('2'), "use make"), (KeyPress::char('n'), "use make"), (KeyPress::char('2'), "")]
+    {
+        let mut app = app(Preferences::default());
+        ask(&mut app, "q1", bash("rm x"));
+        assert!(answers(&press(&mut app, &[key])).is_empty());
+        assert!(shown(&app).contains("what to do instead:"), "{}", shown(&app));
+        let typed: Vec<KeyPress> = words.chars().map(KeyPress::char).chain([ENTER]).collect();
+        let answer = &answers(&press(&mut app, &typed))[0]["response"];
+        assert_eq!(answer["behavior"], "deny");
+        if words.is_empty() {
+            assert_eq!(answer["interrupt"], true);
+        } else {
+            assert_eq!((&answer["message"], answer.get("interrupt")), (&json!(words), None));
+        }
+    }
+    // Esc leaves the words, and then says no without any.
+    let mut app = app(Preferences::default());
+    ask(&mut app, "q1", bash("rm x"));
+    assert!(answers(&press(&mut app, &[KeyPress::char('2'), KeyPress::char('u'), ESCAPE])).is_empty());
+    assert_eq!(answers(&press(&mut app, &[ESCAPE]))[0]["response"]["interrupt"], true);
+}
+
+#[test]
+fn the_count_stands_at_the_right_edge_of_the_question() {
+    // [TST-240]
+    let mut app = app(Preferences::default());
+    for id in ["q1", "q2", "q3"] {
+        ask(&mut app, id, bash("rm x"));
+    }
+    let screen = shown(&app);
+    let title = screen.lines().find(|row| row.contains("Do you want to run this command?")).unwrap().to_owned();
+    assert!(title.ends_with("1 of 3") && title.chars().count() == 80, "{screen}");
+    press(&mut app, &[ESCAPE]);
+    assert!(shown(&app).contains("1 of 2"));
+    app.now += Duration::from_secs(1);
+    press(&mut app, &[ESCAPE]);
+    assert!(!shown(&app).contains(" of "), "{}", shown(&app));
+}

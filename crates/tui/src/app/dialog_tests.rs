@@ -185,3 +185,29 @@ fn a_plan_offers_what_the_session_may() {
     );
     assert!(answer(&plan, DialogChoice::PlanClearing).contains("\"interrupt\":true"));
 }
+
+#[test]
+fn what_a_call_is_for_stands_below_the_question_and_one_part_is_not_listed() {
+    // [TST-240] [TST-247]
+    let one = json!([{"command": "make all", "decision": "ask", "reason": "no rule allows it"}]);
+    let input = json!({"command": "make all", "description": "Build\neverything"});
+    let dialog = dialog(&json!({"tool_name": "Bash", "input": input, "command_parts": one}));
+    for (columns, rows) in [(20, 24), (40, 24), (80, 24), (200, 24)] {
+        let shown = sized(&dialog, columns, rows);
+        assert!(shown.contains(&"Build everything".to_owned()), "{columns}: {shown:?}");
+        assert!(!shown.iter().any(|row| row.contains("? make")), "{columns}: {shown:?}");
+        assert!(shown.iter().any(|row| row.starts_with("esc to cancel")), "{columns}: {shown:?}");
+    }
+}
+
+#[test]
+fn hidden_rows_are_counted_on_the_sides_where_there_are_any() {
+    // [TST-240]
+    let command: Vec<String> = (0..60).map(|n| format!("echo {n}")).collect();
+    let mut dialog = dialog(&json!({"tool_name": "Bash", "input": {"command": command.join("\n")}}));
+    assert!(texts(&dialog).contains(&"  … 49 rows below · pgdn".to_owned()), "{:?}", texts(&dialog));
+    dialog.top = 10;
+    assert!(texts(&dialog).contains(&"  … 10 rows above, 39 below · pgup pgdn".to_owned()), "{:?}", texts(&dialog));
+    dialog.top = 60;
+    assert!(texts(&dialog).contains(&"  … 49 rows above · pgup".to_owned()), "{:?}", texts(&dialog));
+}

@@ -18,7 +18,22 @@ macro_rules! look {
     };
 }
 
-mod api_event;
+/// How the record is drawn while it is printed; borrows only the fields it needs.
+macro_rules! record_look {
+    ($app:expr) => {
+        crate::app::record::RecordLook {
+            theme: &$app.preferences.theme,
+            // A screen reader gets whole lines.
+            columns: if $app.preferences.screen_reader.is_some() { usize::MAX } else { $app.size.columns },
+            syntax: $app.preferences.syntax,
+            wrap: $app.preferences.wrap,
+            limits: crate::app::tools::RecordLimits::STREAM,
+        }
+    };
+}
+pub(in crate::app) use record_look;
+
+pub(in crate::app) mod api_event;
 mod calls;
 mod control;
 mod reply;
@@ -26,6 +41,7 @@ mod user;
 
 use super::agents::AgentEnd;
 use super::panel::PanelNews;
+use super::record::call::CallPhase;
 use super::session::{BackgroundTaskRow, CommandSummary};
 use super::spinner::TurnWait;
 use super::{App, AppEffect, PendingResponse};
@@ -68,6 +84,8 @@ impl App {
             ScreenEvent::ServerFailed(text) => self.note(&text, ThemeToken::Warning),
             // Only headless prints it; the screen shows what a turn waits for.
             ScreenEvent::Waiting(_) => {}
+            ScreenEvent::CallStarted { id } => self.start_call(&id),
+            ScreenEvent::CallOutput { id, output } => self.show_output(&id, output),
             ScreenEvent::Sequence(sequence) => self.effects.push(super::AppEffect::Sequence(sequence)),
         }
     }
@@ -77,10 +95,10 @@ impl App {
             SdkMessage::Init(init) => self.init(&init),
             SdkMessage::StreamEvent(event) => self.stream(&event),
             SdkMessage::Assistant(message) => {
-                self.assistant(&message);
+                self.assistant(message);
                 self.status.schedule_if_configured(self.now);
             }
-            SdkMessage::User(message) => self.user(&message),
+            SdkMessage::User(message) => self.user(message),
             SdkMessage::Result(result) => self.result(&result),
             SdkMessage::System(system) => self.system(system.body),
             SdkMessage::ToolProgress(_) => {}
@@ -90,6 +108,7 @@ impl App {
 
     fn init(&mut self, init: &InitMessage) {
         self.session.id = Some(init.session_id.clone());
+        self.record_prompts();
         self.session.model = Some(init.model.clone());
         // The first `init` confirms the working directory; a later one with another directory is a move.
         let was_placed = std::mem::replace(&mut self.session.has_engine_cwd, true);
@@ -101,6 +120,8 @@ impl App {
             self.session.mode = mode;
         }
         self.session.cwd.clone_from(&init.cwd);
+        let server = |server: &serde_json::Value| server.get("name")?.as_str().map(str::to_owned);
+        self.session.servers = init.mcp_servers.iter().filter_map(server).collect();
         if self.session.commands.is_empty() {
             let command = |name: &String| CommandSummary { name: name.clone(), ..CommandSummary::default() };
             self.session.commands =
@@ -123,6 +144,7 @@ impl App {
         self.status.schedule_if_configured(self.now);
         self.session.cost_usd = 0.0;
         self.session.context_used = 0;
+        self.effects.push(AppEffect::ClearScreen);
         self.note("New session.", ThemeToken::Inactive);
         if let Some(carried) = self.next_submission.take() {
             self.submit(carried);
@@ -130,7 +152,7 @@ impl App {
     }
 
     fn result(&mut self, result: &TurnResult) {
-        self.end_open_calls();
+        self.end_open_calls(&CallPhase::Interrupted);
         let look = look!(self);
         if !self.activity.reply.is_empty()
             && let Some(part) = self.activity.reply.abandon(&look)
@@ -157,6 +179,7 @@ impl App {
             }
         }
         self.print_tasks_left();
+        self.offer_as_text(result.local_command.as_deref());
         if std::mem::take(&mut self.interface_settings.are_outdated) {
             self.request_settings();
         }
@@ -216,15 +239,24 @@ impl App {
             SystemBody::TaskNotification(done) => {
                 self.end_agent(&done.task_id, AgentEnd::parse(done.status));
                 // The result of a call that is waited for says the same.
-                let call = done.tool_use_id.as_deref().unwrap_or_default();
-                let is_shown = self.activity.calls.get(call).is_some();
+                let call = done.tool_use_id.as_ref().and_then(|call| self.activity.calls.get_mut(call));
+                let is_shown = call.is_some();
+                if let Some(call) = call {
+                    call.has_ended = true;
+                }
                 if self.agents.is_news(&done.task_id, is_shown) {
                     self.note(&done.summary, ThemeToken::Inactive);
                 }
             }
+            // The name is among what the settings answer says.
+            SystemBody::SessionTitleChanged { .. } => self.request_settings(),
             SystemBody::LocalCommandOutput { content } => self.local_output(&content),
             SystemBody::CommandsChanged { commands } => self.session.learn_commands(commands),
             SystemBody::Informational { content, level } => {
+                if self.activity.turn.is_none() {
+                    // A resumed conversation ended within a turn.
+                    self.end_open_calls(&CallPhase::CutOff);
+                }
                 let token =
                     if level == "warning" || level == "error" { ThemeToken::Warning } else { ThemeToken::Inactive };
                 self.note(&content, token);

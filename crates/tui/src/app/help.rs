@@ -6,10 +6,13 @@ use super::spinner::faint;
 use terminal::keys::KeyPress;
 use terminal::keys::bindings::{KeyAction, KeyBindings, KeyContext};
 use terminal::style::StyledLine;
+use terminal::text;
 use terminal::theme::Theme;
 
-/// Columns from which two entries are shown in one row.
-const WIDE: usize = 100;
+/// Columns between the keys and what they do, and between two entries in a row.
+const GAP: usize = 2;
+/// Below this many columns for what a key does, the keys get a row of their own.
+const NARROW: usize = 12;
 
 #[derive(Debug)]
 pub struct PromptHelp;
@@ -36,19 +39,70 @@ impl Layer for PromptHelp {
     }
 }
 
+/// The actions that are listed: those of the prompt and the whole interface that do something here.
+pub(super) fn listed(bindings: &KeyBindings) -> Vec<(KeyAction, String)> {
+    let works_here = |action: &&KeyAction| {
+        matches!(action.context(), KeyContext::Global | KeyContext::Chat | KeyContext::Task)
+            && **action != KeyAction::FastMode
+    };
+    let entry = |action: &KeyAction| Some((*action, bindings.keys_of(*action)?));
+    KeyAction::ALL.iter().filter(works_here).filter_map(entry).collect()
+}
+
 fn rows(bindings: &KeyBindings, theme: &Theme, columns: usize) -> Vec<StyledLine> {
     let first = "/ commands · @ files · ! shell · ↑ earlier prompts · ← agents · /keybindings for all keys";
-    let mut rows = vec![faint(first, theme)];
-    let here =
-        |action: &&KeyAction| matches!(action.context(), KeyContext::Global | KeyContext::Chat | KeyContext::Task);
-    let entry = |action: &KeyAction| Some(format!("{:<14} {}", bindings.keys_of(*action)?, action.help()));
-    let entries: Vec<String> = KeyAction::ALL.iter().filter(here).filter_map(entry).collect();
-    let across = if columns >= WIDE { 2 } else { 1 };
+    let mut rows = faint(first, theme).wrapped(columns, 0);
+    let entries: Vec<(String, &str)> =
+        listed(bindings).into_iter().map(|(action, keys)| (keys, action.help())).collect();
+    let keys_width = entries.iter().map(|(keys, _)| text::width(keys)).max().unwrap_or(0);
+    let help_width = entries.iter().map(|(_, help)| text::width(help)).max().unwrap_or(0);
+    if columns < keys_width + GAP + NARROW {
+        let stacked = |(keys, help): &(String, &str)| faint(format!("{keys}: {help}"), theme).wrapped(columns, 2);
+        rows.extend(entries.iter().flat_map(stacked));
+        return rows;
+    }
+    let one = keys_width + GAP + help_width;
+    let across = ((columns + GAP) / (one + GAP)).clamp(1, 3);
     let height = entries.len().div_ceil(across);
-    for index in 0..height {
-        let right = entries.get(height + index).filter(|_| across > 1).map_or("", String::as_str);
-        let row = format!("{:<50}{right}", entries[index]);
-        rows.push(faint(row.trim_end().to_owned(), theme).truncated(columns));
+    for row in 0..height {
+        let cells = entries.iter().skip(row).step_by(height);
+        let cell = |(keys, help): &(String, &str)| format!("{}{help}", padded(keys, keys_width + GAP));
+        if across == 1 {
+            rows.extend(cells.flat_map(|entry| faint(cell(entry), theme).wrapped(columns, keys_width + GAP)));
+        } else {
+            let cells: String = cells.map(|entry| padded(&cell(entry), one + GAP)).collect();
+            rows.push(faint(cells.trim_end().to_owned(), theme));
+        }
     }
     rows
+}
+
+fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text::width(text))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_and_what_it_does_fits_at_any_width() {
+        let bindings = KeyBindings::default();
+        for columns in 20..=220 {
+            let rows = rows(&bindings, &Theme::default(), columns);
+            let text = rows.iter().map(StyledLine::text).collect::<Vec<_>>();
+            assert!(rows.iter().all(|row| row.width() <= columns), "{columns}: {text:#?}");
+            let words: Vec<&str> = text.iter().flat_map(|row| row.split_whitespace()).collect();
+            let all = words.join(" ");
+            for (action, keys) in listed(&bindings).into_iter().filter(|_| columns < 80) {
+                // One column of entries: each is whole, in its place.
+                assert!(all.contains(&keys), "{columns}: {keys}");
+                assert!(all.contains(action.help()), "{columns}: {} {all}", action.help());
+            }
+            for (action, keys) in listed(&bindings).into_iter().filter(|_| columns >= 80) {
+                let is_whole = |row: &String| row.contains(&keys) && row.contains(action.help());
+                assert!(text.iter().any(is_whole), "{columns}: {keys} {} {text:#?}", action.help());
+            }
+        }
+    }
 }

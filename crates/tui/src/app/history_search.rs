@@ -2,7 +2,7 @@
 
 use super::layers::effects::LayerEffect;
 use super::layers::{Layer, LayerRank, LayerRows, LayerView};
-use super::prompt_history::HistorySearch;
+use super::prompt_history::{HistorySearch, MOST_FOUND};
 use super::prompt_view::{prompt_limit, rule};
 use super::spinner::faint;
 use terminal::keys::bindings::{KeyAction, KeyContext};
@@ -38,25 +38,26 @@ impl Layer for HistorySearch {
 
     fn action(&mut self, action: KeyAction, view: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
         match action {
-            KeyAction::SearchNext => {
-                self.next(view.history);
-                Some(Vec::new())
-            }
-            KeyAction::SearchAccept => Some(self.accept(view)),
-            KeyAction::SearchCancel | KeyAction::Interrupt => Some(self.cancel()),
+            KeyAction::SearchNext => self.older(),
+            KeyAction::SearchScope => self.cycle_scope(view.history),
+            KeyAction::SearchAccept => return Some(self.accept(view)),
+            KeyAction::SearchCancel | KeyAction::Interrupt => return Some(self.cancel()),
             KeyAction::SearchExecute => {
                 let mut effects = self.accept(view);
                 effects.push(LayerEffect::Perform(KeyAction::Submit));
-                Some(effects)
+                return Some(effects);
             }
-            _ => None,
+            _ => return None,
         }
+        Some(Vec::new())
     }
 
     fn unbound_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Option<Vec<LayerEffect>> {
         match (key.text(), key.code) {
             (Some(c), _) => self.type_char(c, view.history),
             (None, KeyCode::Backspace) => self.backspace(view.history),
+            (None, KeyCode::Down) => self.older(),
+            (None, KeyCode::Up) => self.newer(),
             (None, _) => {
                 let mut effects = self.accept(view);
                 effects.push(LayerEffect::PassUnbound(key));
@@ -70,20 +71,95 @@ impl Layer for HistorySearch {
         let (theme, columns) = (&view.preferences.theme, view.size.columns);
         let border = rule(theme, columns, ThemeToken::Suggestion);
         let mut lines = vec![border.clone()];
-        let shown = match self.text(view.history) {
-            Some(text) => text::clean(text),
-            None if self.query.is_empty() => String::new(),
-            None => "(nothing found)".into(),
-        };
-        let found = lines_of(&shown, TextStyle::PLAIN);
-        lines.extend(found.iter().flat_map(|line| line.wrapped(columns, 0)).take(prompt_limit(view.size)));
+        if view.has_screen_reader() {
+            let shown = self.text(view.history).map_or_else(|| NOTHING.to_owned(), text::clean);
+            lines.extend(lines_of(&shown, TextStyle::PLAIN));
+        } else {
+            lines.extend(self.list(view));
+            lines.extend(self.preview(view));
+        }
         lines.push(border);
         let label = "search prompts: ";
         let query = text::clean(&self.query);
         let column = text::width(label) + text::width(&query);
-        lines.push(StyledLine::styled(label, theme.fg(ThemeToken::Inactive)).and(query, TextStyle::PLAIN));
+        let count = match self.matches(view.history).len() {
+            0 => NOTHING.to_owned(),
+            MOST_FOUND => format!("{MOST_FOUND} or more"),
+            some => format!("{some} found"),
+        };
+        let typed = StyledLine::styled(label, theme.fg(ThemeToken::Inactive)).and(query, TextStyle::PLAIN);
+        let aside = format!("   {} · {count}", self.scope.name());
+        lines.push(typed.and(aside, theme.fg(ThemeToken::Inactive)).truncated(columns));
         let caret = Caret { row: lines.len() - 1, column };
-        lines.push(faint("ctrl+r next · enter send · tab take · ctrl+c back", theme));
+        lines.push(faint(keys(view), theme).truncated(columns));
         LayerRows::InPlaceOfPrompt(lines, Some(caret))
     }
+}
+
+const NOTHING: &str = "nothing found";
+/// The most rows of the list, and of the chosen prompt below it.
+const LIST_ROWS: usize = 6;
+const PREVIEW_ROWS: usize = 5;
+
+impl HistorySearch {
+    /// The matches around the chosen one, a row each.
+    fn list(&self, view: &LayerView<'_>) -> Vec<StyledLine> {
+        let theme = &view.preferences.theme;
+        let room = LIST_ROWS.min(prompt_limit(view.size));
+        let start = self.chosen().saturating_sub(room - 1);
+        let row = |(index, prompt): (usize, &str)| {
+            let is_chosen = index == self.chosen();
+            let style = theme.fg(if is_chosen { ThemeToken::Suggestion } else { ThemeToken::Inactive });
+            let mut line = StyledLine::styled(if is_chosen { "❯ " } else { "  " }, style);
+            line.append(with_match(&one_line(prompt), &self.query, style));
+            line.truncated(view.size.columns)
+        };
+        self.matches(view.history).enumerate().skip(start).take(room).map(row).collect()
+    }
+
+    /// The chosen prompt in full, when its row does not show all of it.
+    fn preview(&self, view: &LayerView<'_>) -> Vec<StyledLine> {
+        let columns = view.size.columns;
+        let Some(prompt) = self.text(view.history).map(text::clean) else { return Vec::new() };
+        let is_whole = !prompt.trim_end().contains('\n') && text::width(&prompt) + 2 <= columns;
+        let room = prompt_limit(view.size).saturating_sub(LIST_ROWS).min(PREVIEW_ROWS);
+        if is_whole || room < 2 {
+            return Vec::new();
+        }
+        let indented = |line: StyledLine| StyledLine::plain("    ").and_line(line);
+        let lines = lines_of(prompt.trim_end(), TextStyle::PLAIN);
+        let mut rows: Vec<StyledLine> =
+            lines.iter().flat_map(|line| line.wrapped(columns.saturating_sub(4).max(1), 0)).map(indented).collect();
+        if rows.len() > room {
+            rows.truncate(room - 1);
+            rows.push(faint("    …", &view.preferences.theme));
+        }
+        rows
+    }
+}
+
+/// The keys of the search, as they are bound.
+fn keys(view: &LayerView<'_>) -> String {
+    let actions = [
+        (KeyAction::SearchAccept, "take"),
+        (KeyAction::SearchNext, "older"),
+        (KeyAction::SearchScope, "scope"),
+        (KeyAction::SearchCancel, "back"),
+    ];
+    let named =
+        |(action, what): (KeyAction, &str)| Some(format!("{} {what}", view.preferences.bindings.keys_of(action)?));
+    actions.into_iter().filter_map(named).collect::<Vec<_>>().join(" · ")
+}
+
+fn one_line(prompt: &str) -> String {
+    text::clean(prompt).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The text with the first place of the query set off.
+fn with_match(text: &str, query: &str, style: TextStyle) -> StyledLine {
+    let found = text.to_lowercase().find(&query.to_lowercase()).filter(|_| !query.is_empty());
+    let parts =
+        found.and_then(|at| Some((text.get(..at)?, text.get(at..at + query.len())?, text.get(at + query.len()..)?)));
+    let Some((before, found, after)) = parts else { return StyledLine::styled(text, style) };
+    StyledLine::styled(before, style).and(found, style.bold().underline()).and(after, style)
 }

@@ -13,6 +13,7 @@ use super::prompt_history::HistorySearch;
 use super::prompt_view::editor_columns;
 use super::spinner::TurnWait;
 use super::{App, AppEffect, DoublePress};
+use engine::prompt_history::EarlierPrompt;
 use std::time::Duration;
 use terminal::editor::Editor;
 use terminal::keys::bindings::{BindingMatch, KeyAction, KeyContext};
@@ -289,11 +290,22 @@ impl App {
         }
         self.show_menu(None);
         let Some((submission, typed)) = self.prompt.take() else { return };
-        let session_id = self.session.id.clone().unwrap_or_default();
-        self.effects.push(AppEffect::Remember { typed, session_id });
+        self.unrecorded.push(typed);
+        if self.session.id.is_some() {
+            self.record_prompts();
+        }
         if !self.local_command(&submission.expanded) {
             self.submit(submission);
         }
+    }
+
+    /// Records prompts in the history. They wait until the session has its id, or until the interface ends.
+    pub(super) fn record_prompts(&mut self) {
+        let session_id = self.session.id.clone().unwrap_or_default();
+        let record = |typed| AppEffect::Remember { typed, session_id: session_id.clone() };
+        let recorded: Vec<AppEffect> = self.unrecorded.drain(..).map(record).collect();
+        // They are recorded before the interface ends.
+        self.effects.splice(0..0, recorded);
     }
 
     fn up(&mut self) {
@@ -398,8 +410,16 @@ impl App {
     fn start_search(&mut self) {
         self.load_history();
         self.show_menu(None);
-        let search = HistorySearch::new(&self.prompt.editor);
+        let search = HistorySearch::new(&self.prompt.editor, &self.prompt.history);
         self.open_layer(search);
+    }
+
+    /// Adds prompts of earlier sessions; a search that waits for them looks again.
+    pub(super) fn learn_history(&mut self, prompts: Vec<EarlierPrompt>) {
+        self.prompt.load_history(prompts, self.session.id.as_deref());
+        if let Some(search) = self.layers.find_mut::<HistorySearch>() {
+            search.search(&self.prompt.history);
+        }
     }
 
     /// Opens or closes the transcript view.

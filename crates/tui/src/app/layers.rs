@@ -8,6 +8,7 @@ pub mod effects;
 use super::Preferences;
 use super::agents::AgentTracker;
 use super::prompt_history::PromptHistory;
+use super::reply::StreamingReply;
 use super::session::SessionDisplay;
 use super::transcript::TranscriptView;
 use crate::screen_reader::SpeakerLabel;
@@ -58,6 +59,8 @@ pub struct LayerView<'a> {
     pub history: &'a PromptHistory,
     pub transcript: &'a TranscriptView,
     pub agents: &'a AgentTracker,
+    /// The text that is being written.
+    pub reply: &'a StreamingReply,
     pub hint: Option<&'a str>,
     /// How many layers of the same rank wait below this one. The stack sets it.
     pub waiting: usize,

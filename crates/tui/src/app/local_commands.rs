@@ -4,7 +4,7 @@
 use super::onboarding::Onboarding;
 use super::panel::PanelJob;
 use super::panel::agents::AgentList;
-use super::panel::commands::CommandList;
+use super::panel::commands::{CommandList, ExportEntry};
 use super::panel::memory::MemoryList;
 use super::panel::model::{EffortList, ModelList};
 use super::panel::pages::{ContextPage, DiffPage, DoctorPage, StatusPage, UsagePage, key_page};
@@ -15,13 +15,17 @@ use super::panel::tasks::TaskList;
 use super::panel::themes::ThemeList;
 use super::session::CommandSummary;
 use super::{App, AppEffect, PendingResponse};
+use std::time::Duration;
 use terminal::theme::ThemeToken;
 use wire::control::HostRequest;
+
+const HINT_DURATION: Duration = Duration::from_secs(4);
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LocalAction {
     Agents,
+    Branch,
     Btw,
     Config,
     Context,
@@ -30,6 +34,7 @@ enum LocalAction {
     Doctor,
     Effort,
     Exit,
+    Export,
     Fast,
     Help,
     Hooks,
@@ -86,7 +91,8 @@ const fn with_aliases(mut row: LocalCommand, aliases: &'static [&'static str]) -
 
 #[rustfmt::skip]
 static LOCAL_COMMANDS: &[LocalCommand] = &[
-    row("agents", "", "Agents that run or can be started", LocalAction::Agents, ArgumentHandling::Ours),
+    with_aliases(row("agents", "", "Agents that run or can be started", LocalAction::Agents, ArgumentHandling::Ours), &["list-agents", "peers"]),
+    row("branch", "[name]", "Go on in a copy of this conversation", LocalAction::Branch, ArgumentHandling::Ours),
     row("btw", "[question]", "Ask on the side, also while a turn runs", LocalAction::Btw, ArgumentHandling::Ours),
     with_aliases(row("config", "[key=value]", "See and change settings", LocalAction::Config, ArgumentHandling::Ours), &["settings"]),
     row("context", "", "What fills the context window, as a grid", LocalAction::Context, ArgumentHandling::Engine),
@@ -95,6 +101,7 @@ static LOCAL_COMMANDS: &[LocalCommand] = &[
     with_aliases(row("doctor", "", "Check the installation and the settings", LocalAction::Doctor, ArgumentHandling::Ours), &["checkup"]),
     row("effort", "[level|auto|status]", "How hard the model thinks", LocalAction::Effort, ArgumentHandling::Engine),
     with_aliases(row("exit", "", "Leave", LocalAction::Exit, ArgumentHandling::Ours), &["quit"]),
+    row("export", "[file]", "The conversation in a file: text, Markdown, HTML or JSON", LocalAction::Export, ArgumentHandling::Engine),
     row("help", "", "List the commands", LocalAction::Help, ArgumentHandling::Ours),
     row("hooks", "", "Hooks in force", LocalAction::Hooks, ArgumentHandling::Ours),
     row("keybindings", "[edit]", "Every key and what it does; edit opens your file", LocalAction::Keys, ArgumentHandling::Ours),
@@ -129,6 +136,11 @@ impl LocalCommand {
     fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
+}
+
+/// Whether a command of this name is answered here although no list has it.
+pub(super) fn is_hidden(name: &str) -> bool {
+    HIDDEN_COMMANDS.iter().any(|row| row.is_called(name))
 }
 
 /// The commands of the engine and of the terminal, by name. Where both have one, the terminal's description is shown.
@@ -176,6 +188,7 @@ impl App {
     fn perform_local(&mut self, does: LocalAction, arguments: &str) {
         match does {
             LocalAction::Agents => self.open_agents(),
+            LocalAction::Branch => self.branch(arguments),
             LocalAction::Btw => self.open_side_question(arguments),
             LocalAction::Config if arguments.is_empty() => self.open_panel(SettingList::panel()),
             LocalAction::Config => self.set_directly(arguments),
@@ -185,6 +198,7 @@ impl App {
             LocalAction::Doctor => self.open_panel(DoctorPage::panel()),
             LocalAction::Effort => self.open_panel(EffortList::panel()),
             LocalAction::Exit => self.request_exit(),
+            LocalAction::Export => self.open_panel(ExportEntry::panel()),
             LocalAction::Fast => self.fast_mode(),
             LocalAction::Help => self.open_commands(),
             LocalAction::Hooks => self.open_panel(HookPage::panel()),
@@ -225,6 +239,21 @@ impl App {
         match outcome {
             Ok(how) => self.note(&how, ThemeToken::Inactive),
             Err(why) => self.note(&why, ThemeToken::Error),
+        }
+    }
+
+    /// `/branch [name]`: goes on in a copy of the conversation; the one it was made from stays as it is.
+    fn branch(&mut self, name: &str) {
+        if self.is_busy() {
+            return self.hint("Wait for the end of this turn, or stop it with esc", HINT_DURATION);
+        }
+        match self.session.id.clone() {
+            Some(session) if self.transcript.reply(1).is_some() => {
+                self.note("This is a copy now; /resume has the conversation it was made from.", ThemeToken::Inactive);
+                let prompt = if name.is_empty() { String::new() } else { format!("/rename {name}") };
+                self.effects.push(AppEffect::Fork { session, prompt });
+            }
+            Some(_) | None => self.hint("There is no conversation to copy yet", HINT_DURATION),
         }
     }
 

@@ -113,10 +113,8 @@ impl Onboarding {
                 DialogLayout { head, choices: choices.collect(), chosen: self.chosen, hint, ..DialogLayout::default() };
             return (layout.rows(place, 0, None).0, None);
         };
-        let shown = match field.is_secret() {
-            true => "•".repeat(editor.text().chars().count()),
-            false => editor.text().to_owned(),
-        };
+        let shown =
+            if field.is_secret() { "•".repeat(editor.text().chars().count()) } else { editor.text().to_owned() };
         let column = text::width(field.label()) + text::width(&shown);
         let column = column.min(inner.columns.saturating_sub(1));
         let faint = place.theme.fg(ThemeToken::Inactive);
@@ -186,18 +184,17 @@ impl Onboarding {
         match field {
             SignInField::Key if text.is_empty() => {}
             SignInField::Key => return store(SignInEntry { key: text, endpoint: None }, session),
-            SignInField::Address => match engine::prompt_history::endpoint_address(&text) {
-                Some(address) => {
+            SignInField::Address => {
+                if let Some(address) = engine::prompt_history::endpoint_address(&text) {
                     self.address = address;
                     self.typed = Some((SignInField::EndpointKey, self.editor_for(SignInField::EndpointKey)));
-                }
-                None => {
+                } else {
                     self.problem = Some("That is no address: it begins with http:// or https:// and names a host");
                     if let Some((_, editor)) = &mut self.typed {
                         editor.insert(&text);
                     }
                 }
-            },
+            }
             SignInField::EndpointKey => {
                 self.endpoint_key = text;
                 self.typed = Some((SignInField::Model, Editor::new()));

@@ -1,19 +1,19 @@
 //! Lines for the scrollback: the welcome, prompts, notes and the resume hint, with labels for a screen reader. Each block
 //! is separated from the one before it. Also the title of the window, and marks for screen readers.
 
+use super::engine_events::record_look;
+use super::record::RecordItem;
+use super::record::build::local_output_items;
+use super::transcript::RecordOrigin;
 use super::{App, AppEffect, ScreenReaderMark};
 use crate::screen_reader::{self, SpeakerLabel};
-use std::fmt::Write;
 use std::time::Duration;
-use terminal::markdown::ProseWrap;
-use terminal::style::{StyledLine, TextStyle};
+use terminal::style::StyledLine;
 use terminal::theme::ThemeToken;
 use wire::mode::PermissionMode;
 
 /// A bell is rung after calls that took longer than this.
 const LONG_CALL: Duration = Duration::from_secs(5);
-/// Costs from half a cent on are shown.
-const LEAST_COST: f64 = 0.005;
 
 impl App {
     /// Shows the banner; for a screen reader, prints it.
@@ -65,81 +65,86 @@ impl App {
             self.printer.finished.push(StyledLine::new());
         }
         self.printer.printed = true;
+        self.printer.ends_with_activity = false;
         self.printer.finished.extend(lines);
     }
 
     /// Adds lines to the scrollback without a blank line before them.
     pub(crate) fn continue_block(&mut self, lines: Vec<StyledLine>) {
         self.printer.printed |= !lines.is_empty();
+        self.printer.ends_with_activity &= lines.is_empty();
         self.printer.finished.extend(lines);
     }
 
+    /// Prints and records a prompt, or a shell command, as it was typed.
     pub(crate) fn print_prompt(&mut self, text: &str) {
-        self.print_prompt_as(text, text);
-    }
-
-    /// Prints `shown`; the transcript view gets the full `text`.
-    pub(super) fn print_prompt_as(&mut self, text: &str, shown: &str) {
-        let lines = self.prompt_band(shown);
-        self.transcript.prompt(text);
-        self.print_labelled(SpeakerLabel::You, lines);
-    }
-
-    /// Words of the interface: after a margin, and wrapped as the setting says.
-    fn with_margin(&self, lines: &[StyledLine]) -> Vec<StyledLine> {
-        let room = match self.preferences.wrap {
-            ProseWrap::Words => self.size.columns.saturating_sub(4).clamp(8, 100),
-            ProseWrap::Terminal => usize::MAX,
+        let command = text.trim().strip_prefix('!').map(str::trim).filter(|command| !command.is_empty());
+        let item = match command {
+            Some(command) => RecordItem::Shell(command.to_owned()),
+            None => RecordItem::Prompt(text.to_owned()),
         };
-        let wrapped = lines.iter().flat_map(|line| line.wrapped(room, 0));
-        wrapped.map(|row| if row.is_empty() { row } else { row.indented(2) }).collect()
-    }
-
-    /// A prompt with a colour behind it, up to the edge.
-    fn prompt_band(&self, shown: &str) -> Vec<StyledLine> {
-        let theme = &self.preferences.theme;
-        let fill = theme.colour(ThemeToken::UserMessageBackground);
-        let on_fill = |style: TextStyle| fill.map_or(style, |fill| theme.readable(style, fill));
-        let is_wrapped = self.preferences.wrap == ProseWrap::Words && !self.has_screen_reader();
-        let room = if is_wrapped { self.size.columns.saturating_sub(4).clamp(8, 100) } else { usize::MAX };
-        let mut rows = Vec::new();
-        for line in terminal::text::clean(shown).split('\n') {
-            for part in StyledLine::styled(line, on_fill(TextStyle::PLAIN)).wrapped(room, 0) {
-                let mut row = StyledLine::styled("▌ ", on_fill(theme.fg(ThemeToken::Accent)));
-                row.append(part);
-                row.fill = fill;
-                rows.push(row);
-            }
-        }
-        rows
+        self.record_item(item, RecordOrigin::default());
     }
 
     /// Prints how long a turn took and what it cost.
     pub(super) fn print_turn_line(&mut self, took: Duration, cost_usd: f64) {
-        if !self.preferences.shows_turn_line || self.has_screen_reader() {
-            return;
+        if self.preferences.shows_turn_line && !self.has_screen_reader() {
+            self.record_item(RecordItem::TurnEnd { took, cost_usd }, RecordOrigin::default());
         }
-        let mut text = format!("  ✻ {}", duration_words(took));
-        if cost_usd >= LEAST_COST {
-            write!(text, " · ${cost_usd:.2}").ok();
-        }
-        let style = self.preferences.theme.fg(ThemeToken::Inactive);
-        self.print_block(vec![StyledLine::styled(text, style)]);
     }
 
     /// Prints a note of the interface in the scrollback.
     pub(crate) fn note(&mut self, text: &str, token: ThemeToken) {
-        let style = self.preferences.theme.fg(token);
         let text = terminal::text::clean(text);
-        self.transcript.note(&text);
-        let label = match token {
-            ThemeToken::Error => SpeakerLabel::Error,
-            ThemeToken::Warning => SpeakerLabel::Warning,
-            _ => SpeakerLabel::None,
+        self.record_item(RecordItem::Note { text, token }, RecordOrigin::default());
+    }
+
+    /// Prints the output of a command that ran locally.
+    pub(super) fn local_output(&mut self, content: &str) {
+        for item in local_output_items(content) {
+            self.record_item(item, RecordOrigin::default());
+        }
+    }
+
+    /// Prints an item and adds it to the record.
+    pub(super) fn record_item(&mut self, item: RecordItem, origin: RecordOrigin) {
+        self.print_held_calls();
+        self.print_item(&item);
+        self.transcript.add_from(item, origin, None);
+    }
+
+    /// Prints an item of the record.
+    pub(super) fn print_item(&mut self, item: &RecordItem) {
+        if let RecordItem::Output { .. } = item {
+            // A command may have changed the model, the effort or the session's name; the engine says so after it.
+            self.interface_settings.are_outdated = true;
+        }
+        let lines = match item {
+            RecordItem::Thinking { text, .. } if self.has_screen_reader() && !text.is_empty() => {
+                vec![StyledLine::plain(terminal::text::clean(text.lines().next().unwrap_or_default()))]
+            }
+            _ => item.lines(&record_look!(self)),
         };
-        let lines = terminal::style::lines_of(text.trim_end(), style);
-        let lines = if self.has_screen_reader() { lines } else { self.with_margin(&lines) };
-        self.print_labelled(label, lines);
+        if item.is_activity() {
+            self.print_activity(item.speaker(), lines);
+        } else if item.continues() && !self.has_screen_reader() {
+            self.continue_block(lines);
+        } else {
+            self.print_labelled(item.speaker(), lines);
+        }
+    }
+
+    /// Prints lines of thinking or of calls: they stand together without blank lines.
+    pub(super) fn print_activity(&mut self, label: SpeakerLabel, lines: Vec<StyledLine>) {
+        if lines.is_empty() {
+            return;
+        }
+        if self.printer.ends_with_activity && !self.has_screen_reader() {
+            self.continue_block(lines);
+        } else {
+            self.print_labelled(label, lines);
+        }
+        self.printer.ends_with_activity = true;
     }
 
     /// Prints the first warnings about the user's files.
@@ -199,30 +204,5 @@ impl App {
             let text = screen_reader::announce_deleted(gone);
             self.hint(text, Duration::from_secs(2));
         }
-    }
-}
-
-/// `1.2 s`, `12 s`, `2 min 5 s`, `1 h 2 min`.
-fn duration_words(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..10 => format!("{}.{} s", seconds, time.subsec_millis() / 100),
-        10..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_as_exact_as_they_are_useful() {
-        let words = |ms| duration_words(Duration::from_millis(ms));
-        assert_eq!(
-            [words(1_250), words(12_900), words(125_000), words(3_725_000)],
-            ["1.2 s", "12 s", "2 min 5 s", "1 h 2 min"]
-        );
     }
 }

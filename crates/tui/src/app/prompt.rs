@@ -3,7 +3,7 @@
 
 use super::pictures::PendingImages;
 use super::prompt_history::PromptHistory;
-use engine::prompt_history::TypedPrompt;
+use engine::prompt_history::{EarlierPrompt, TypedPrompt};
 use terminal::editor::chips::Chip;
 use terminal::editor::vim::{KeyHandling, Vim, VimMode};
 use terminal::editor::{Editor, Submission};
@@ -89,8 +89,8 @@ impl Prompt {
     }
 
     /// Adds prompts of earlier sessions.
-    pub fn load_history(&mut self, prompts: Vec<String>) {
-        self.history.load(prompts);
+    pub fn load_history(&mut self, prompts: Vec<EarlierPrompt>, session: Option<&str>) {
+        self.history.load(prompts, session);
         self.history.show_awaited(&mut self.editor);
     }
 

@@ -6,6 +6,7 @@ use super::spinner::{RunningTurn, faint};
 use super::{App, AppEffect, PromptMessage};
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::time::Duration;
 use terminal::editor::Submission;
 use terminal::editor::chips::Chip;
 use terminal::keys::bindings::{KeyAction, KeyBindings};
@@ -13,6 +14,9 @@ use terminal::style::StyledLine;
 use terminal::text;
 use terminal::theme::Theme;
 use wire::control::{CancelAsyncMessage, HostRequest};
+
+/// How long the hint stays that an unknown command can be sent as text.
+const OFFER_DURATION: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub struct QueuedMessage {
@@ -109,6 +113,7 @@ impl App {
                 text: submission.expanded.clone(),
                 images: submission.images.clone(),
                 is_shell: false,
+                is_verbatim: false,
                 uuid: Some(uuid.clone()),
                 image_ids: image_ids(&submission),
             }));
@@ -148,6 +153,18 @@ impl App {
         if let Some(next) = self.queue.next_held() {
             self.send(next);
         }
+    }
+
+    /// An unknown command with several words is offered again, to be sent as text.
+    pub(super) fn offer_as_text(&mut self, local_command: Option<&str>) {
+        let Some(typed) = self.sent_command.take() else { return };
+        let is_sentence = typed.split_whitespace().nth(1).is_some();
+        if local_command != Some(engine::UNKNOWN_COMMAND) || !is_sentence || !self.prompt.editor.is_empty() {
+            return;
+        }
+        self.hint("Not a command: press enter to send it to the model as text", OFFER_DURATION);
+        self.prompt.editor.set(typed.clone());
+        self.offered_text = Some(typed);
     }
 
     pub(super) fn take_queue_back(&mut self) {

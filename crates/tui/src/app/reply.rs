@@ -32,6 +32,11 @@ impl StreamingReply {
         self.line_ended |= text.contains('\n');
     }
 
+    /// Everything streamed of the current block.
+    pub fn text(&self) -> &str {
+        &self.source
+    }
+
     pub fn is_empty(&self) -> bool {
         self.source.len() == self.done
     }
@@ -88,6 +93,11 @@ impl StreamingReply {
         }
         markdown::render_tail(&self.source[self.done..], look, rows, &mut self.memory.borrow_mut())
     }
+}
+
+/// A whole reply, as its parts look together.
+pub fn reply_lines(text: &str, look: &MarkdownOptions<'_>) -> Vec<StyledLine> {
+    markdown::render(text, look)
 }
 
 #[cfg(test)]

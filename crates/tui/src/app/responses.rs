@@ -98,10 +98,7 @@ impl App {
             }
             PendingResponse::Place => {
                 self.session.apply_initialize(&body);
-                // The command being typed may be one of the new ones.
-                if self.prompt.editor.text().starts_with('/') {
-                    self.suggest();
-                }
+                self.suggest_again();
             }
             PendingResponse::Done(words) => self.note(&words, ThemeToken::Inactive),
             PendingResponse::ServersAgain(words) => {

@@ -103,6 +103,10 @@ pub struct SessionDisplay {
     pub account: String,
     /// The user switched thinking off.
     pub thinking_off: bool,
+    /// Models that can be chosen: what is typed, and the name.
+    pub models: Vec<(String, String)>,
+    /// The names of the MCP servers.
+    pub servers: Vec<String>,
 }
 
 impl SessionDisplay {
@@ -121,6 +125,9 @@ impl SessionDisplay {
         let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         if let Some(agents) = body.get("agents").and_then(Value::as_array) {
             self.agents = agents.iter().map(|agent| (text(agent, "name"), text(agent, "description"))).collect();
+        }
+        if let Some(models) = body.get("models").and_then(Value::as_array) {
+            self.models = models.iter().map(|model| (text(model, "value"), text(model, "displayName"))).collect();
         }
         if let Some(style) = body.get("output_style").and_then(Value::as_str) {
             style.clone_into(&mut self.style);

@@ -4,6 +4,7 @@
 use super::confirm::ConfirmDialog;
 use super::layers::LayerRank;
 use super::session::SessionDisplay;
+use super::transcript::TranscriptView;
 use super::{App, AppEffect};
 use crate::picker::{PickerRequest, PickerUpdate, SessionPicker};
 use engine::preflight::PreflightQuestion;
@@ -45,7 +46,11 @@ impl App {
 
     pub(super) fn update_picker(&mut self, update: PickerUpdate) {
         if let PickerUpdate::Earlier(messages) = update {
-            return self.transcript.prepend(&messages);
+            let mut earlier = TranscriptView::default();
+            for message in &messages {
+                earlier.absorb(message, &self.session);
+            }
+            return self.transcript.prepend(earlier);
         }
         if let Some(picker) = self.layers.find_mut::<SessionPicker>() {
             picker.apply_update(update);
@@ -64,6 +69,8 @@ impl App {
 
     /// Requests the messages that the engine did not send from the session file, once.
     pub(super) fn load_earlier(&mut self) {
+        // Colours may have changed since the view was open.
+        self.transcript.redraw();
         if std::mem::take(&mut self.has_earlier_messages)
             && let Some(id) = self.session.id.clone()
         {
@@ -96,7 +103,9 @@ impl App {
 
     /// Queues a prompt before all others.
     pub fn submit_first(&mut self, text: &str) {
-        self.queue.hold_first(Submission::plain(text));
+        if !text.is_empty() {
+            self.queue.hold_first(Submission::plain(text));
+        }
     }
 
     /// Resets the interface for a session that replaced the previous one.

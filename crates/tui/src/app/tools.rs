@@ -1,41 +1,35 @@
-//! How calls are labelled. Pure text functions: nothing here knows whether a call runs.
+//! How calls are labelled, and which of them are shown together. Pure text functions: nothing here knows whether a call
+//! runs.
 
+pub mod output;
 mod results;
 
 use super::session::SessionDisplay;
 use engine::{ToolClass, tool_facts};
 use serde_json::Value;
 use std::fmt::Write;
-use terminal::style::{StyledLine, TextStyle};
-use terminal::text;
-use terminal::theme::{Theme, ThemeToken};
 
-pub use results::{CallOutcome, INTERRUPTED, hunks_of, result, summary, with_corner};
+pub use output::{RecordLimits, more_line};
+pub use results::{CallDetail, CallEnd, CallOutcome, CallTale, LEAST_TIME, duration_words, tale};
 
 /// A search tool of older conversations, which gimlet does not have.
 const LISTING: &str = "LS";
-/// Arguments are cut at this many characters; the transcript view has the whole input.
-const ARGUMENT: usize = 400;
 
-/// The label of a call in the list, such as `Bash(cargo test)`.
+/// The label of a call in the list, such as `Run` and `cargo test`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLabel {
+    /// The verb, or the name of a server.
     pub name: String,
+    /// What the call is about.
     pub argument: String,
-}
-
-impl CallLabel {
-    /// Name and argument combined.
-    pub fn full_name(&self) -> String {
-        if self.argument.is_empty() { self.name.clone() } else { format!("{}({})", self.name, self.argument) }
-    }
 }
 
 /// Groups of tools whose consecutive calls are shown as one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallGroup {
     Read,
-    Search,
+    /// Searches in files, or for files: the verb.
+    Search(&'static str),
     /// Tools of one MCP server.
     Server(String),
 }
@@ -43,7 +37,8 @@ pub enum CallGroup {
 pub fn group(tool: &str) -> Option<CallGroup> {
     match (tool_facts(tool).class, tool) {
         (ToolClass::Read, _) => Some(CallGroup::Read),
-        (ToolClass::Search, _) | (_, LISTING) => Some(CallGroup::Search),
+        (_, "Glob" | LISTING) => Some(CallGroup::Search("Find")),
+        (ToolClass::Search, _) => Some(CallGroup::Search("Search")),
         _ => split_mcp_name(tool).map(|(server, _)| CallGroup::Server(server.to_owned())),
     }
 }
@@ -55,41 +50,61 @@ fn field<'a>(input: &'a Value, name: &str) -> &'a str {
 pub fn label(tool: &str, input: &Value, session: &SessionDisplay) -> CallLabel {
     let path = |name: &str| session.short_path(field(input, name)).to_owned();
     let (name, argument) = match tool {
-        "Bash" => ("Bash", field(input, "command").to_owned()),
+        "Bash" => ("Run", field(input, "command").trim_end().to_owned()),
         "Read" => ("Read", path("file_path")),
-        "Edit" | "MultiEdit" => ("Update", path("file_path")),
+        "Edit" | "MultiEdit" => ("Edit", path("file_path")),
         "Write" => ("Write", path("file_path")),
-        "NotebookEdit" => ("Update", path("notebook_path")),
-        "Glob" | "Grep" => ("Search", search_argument(input, session)),
+        "NotebookEdit" => ("Edit", path("notebook_path")),
+        "Grep" => ("Search", format!("\"{}\"{}", field(input, "pattern"), search_place(input, session))),
+        "Glob" => ("Find", format!("{}{}", field(input, "pattern"), search_place(input, session))),
+        LISTING => ("Find", path("path")),
         "WebFetch" => ("Fetch", field(input, "url").to_owned()),
-        "WebSearch" => ("Web search", field(input, "query").to_owned()),
-        "TodoWrite" => ("Update todos", String::new()),
-        "TaskCreate" => ("New task", field(input, "subject").to_owned()),
-        "TaskUpdate" => ("Update task", task_argument(input)),
+        "WebSearch" => ("Search", format!("the web for \"{}\"", field(input, "query"))),
+        "TodoWrite" => ("Tasks", tasks_done(input)),
+        "TaskCreate" => ("Task", field(input, "subject").to_owned()),
+        "TaskUpdate" => ("Task", task_argument(input)),
         "TaskGet" => ("Task", field(input, "taskId").to_owned()),
         "TaskList" => ("Tasks", String::new()),
         "TaskOutput" => ("Output", field(input, "task_id").to_owned()),
         "TaskStop" => ("Stop", [field(input, "task_id"), field(input, "shell_id")].concat()),
-        "EnterPlanMode" => ("Plan first", String::new()),
-        "ExitPlanMode" => ("Plan", String::new()),
-        "ToolSearch" => ("Find tools", field(input, "query").to_owned()),
-        "EnterWorktree" => ("Enter worktree", [field(input, "name"), field(input, "path")].concat()),
-        "ExitWorktree" => ("Leave worktree", field(input, "action").to_owned()),
+        "EnterPlanMode" | "ExitPlanMode" => ("Plan", String::new()),
+        "ToolSearch" => ("Tools", field(input, "query").to_owned()),
+        "EnterWorktree" => ("Enter", format!("worktree {}{}", field(input, "name"), field(input, "path"))),
+        "ExitWorktree" => ("Leave", format!("worktree {}", field(input, "action"))),
         "SendMessage" => ("Message", field(input, "to").to_owned()),
-        "ListMcpResourcesTool" => ("List resources", field(input, "server").to_owned()),
-        "ReadMcpResourceTool" => ("Read resource", field(input, "uri").to_owned()),
-        "AskUserQuestion" => ("Question", first_question(input)),
+        "ListMcpResourcesTool" => (server_name(input), "resources".to_owned()),
+        "ReadMcpResourceTool" => (server_name(input), field(input, "uri").to_owned()),
+        "AskUserQuestion" => ("Ask", first_question(input)),
         "Skill" => ("Skill", field(input, "skill").to_owned()),
-        "Agent" | "Task" => {
-            let kind = field(input, "subagent_type");
-            return CallLabel {
-                name: if kind.is_empty() { "Agent" } else { kind }.into(),
-                argument: field(input, "description").into(),
-            };
-        }
-        _ => return CallLabel { name: other_name(tool), argument: shorten(&compact(input)) },
+        "Agent" | "Task" => ("Agent", agent_argument(input)),
+        _ => return other_label(tool, input),
     };
-    CallLabel { name: name.to_owned(), argument: shorten(&argument) }
+    CallLabel { name: name.to_owned(), argument: argument.trim_end().to_owned() }
+}
+
+/// What a call is called among others of its group: the name of the file, what was searched for, the tool of a server.
+pub fn short_name(tool: &str, input: &Value, label: &CallLabel) -> String {
+    match group(tool) {
+        Some(CallGroup::Read) => label.argument.rsplit('/').next().unwrap_or_default().to_owned(),
+        Some(CallGroup::Search(_)) if tool == "Grep" => format!("\"{}\"", field(input, "pattern")),
+        Some(CallGroup::Server(_)) => split_mcp_name(tool).map_or_else(String::new, |(_, name)| name.to_owned()),
+        Some(CallGroup::Search(_)) | None => label.argument.clone(),
+    }
+}
+
+fn server_name(input: &Value) -> &str {
+    Some(field(input, "server")).filter(|server| !server.is_empty()).unwrap_or("Servers")
+}
+
+fn agent_argument(input: &Value) -> String {
+    let (kind, description) = (field(input, "subagent_type"), field(input, "description"));
+    if kind.is_empty() { description.to_owned() } else { format!("{kind}: {description}") }
+}
+
+fn tasks_done(input: &Value) -> String {
+    let todos = input.get("todos").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let done = todos.iter().filter(|todo| field(todo, "status") == "completed").count();
+    if todos.is_empty() { String::new() } else { format!("{done} of {} done", todos.len()) }
 }
 
 fn task_argument(input: &Value) -> String {
@@ -106,19 +121,22 @@ fn split_mcp_name(tool: &str) -> Option<(&str, &str)> {
     tool.strip_prefix("mcp__")?.split_once("__")
 }
 
-fn other_name(tool: &str) -> String {
+fn other_label(tool: &str, input: &Value) -> CallLabel {
+    let fields = compact(input);
     match split_mcp_name(tool) {
-        Some((server, tool)) => format!("{server} - {tool} (MCP)"),
-        None => tool.to_owned(),
+        Some((server, tool)) if fields.is_empty() => CallLabel { name: server.to_owned(), argument: tool.to_owned() },
+        Some((server, tool)) => CallLabel { name: server.to_owned(), argument: format!("{tool} {fields}") },
+        None => CallLabel { name: tool.to_owned(), argument: fields },
     }
 }
 
-fn search_argument(input: &Value, session: &SessionDisplay) -> String {
-    let mut text = format!("pattern: \"{}\"", field(input, "pattern"));
-    for name in ["path", "glob", "type"] {
+/// Where a search looks, after what it looks for.
+fn search_place(input: &Value, session: &SessionDisplay) -> String {
+    let mut text = String::new();
+    for (name, word) in [("path", "in"), ("glob", "in"), ("type", "in files of type")] {
         let value = field(input, name);
         if !value.is_empty() {
-            write!(text, ", {name}: \"{}\"", session.short_path(value)).ok();
+            write!(text, " {word} {}", session.short_path(value)).ok();
         }
     }
     text
@@ -126,7 +144,7 @@ fn search_argument(input: &Value, session: &SessionDisplay) -> String {
 
 fn compact(input: &Value) -> String {
     match input {
-        Value::Object(fields) if fields.is_empty() => String::new(),
+        Value::Null => String::new(),
         Value::Object(fields) => {
             let parts: Vec<String> = fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
             parts.join(", ")
@@ -135,51 +153,18 @@ fn compact(input: &Value) -> String {
     }
 }
 
-fn shorten(argument: &str) -> String {
-    match argument.char_indices().nth(ARGUMENT) {
-        Some((at, _)) => format!("{}…", &argument[..at]),
-        None => argument.to_owned(),
-    }
-}
-
-/// The state of a call, shown by the colour of its dot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallState {
-    Running,
-    Done,
-    Failed,
-}
-
-/// The lines with the label of a call; all lines of a multi-line command are shown.
-pub fn title(label: &CallLabel, mood: CallState, theme: &Theme) -> Vec<StyledLine> {
-    let dot = match mood {
-        CallState::Running => theme.fg(ThemeToken::Inactive),
-        CallState::Done => theme.fg(ThemeToken::Success),
-        CallState::Failed => theme.fg(ThemeToken::Error),
-    };
-    let mut line = StyledLine::styled("● ", dot);
-    line.push(text::clean(&label.name), TextStyle::PLAIN.bold());
-    if label.argument.is_empty() {
-        return vec![line];
-    }
-    let argument = text::clean(&label.argument);
-    let mut parts = argument.trim_end().split('\n');
-    line.push(format!("({}", parts.next().unwrap_or_default()), TextStyle::PLAIN);
-    let mut lines = vec![line];
-    lines.extend(parts.map(|part| StyledLine::plain(format!("      {part}"))));
-    if let Some(last) = lines.last_mut() {
-        last.push(")", TextStyle::PLAIN);
-    }
-    lines
-}
-
 /// One of two words, as the count wants it.
 pub fn count_word<'a>(count: usize, one: &'a str, many: &'a str) -> &'a str {
     if count == 1 { one } else { many }
 }
 
 pub fn plural(count: usize, word: &str) -> String {
-    if count == 1 { word.to_owned() } else { format!("{word}s") }
+    wire::counting::plural(count, word)
+}
+
+/// A number with its word, such as `3 files`.
+pub fn counted(count: usize, word: &str) -> String {
+    format!("{count} {}", plural(count, word))
 }
 
 #[cfg(test)]
@@ -187,29 +172,24 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn session() -> SessionDisplay {
-        SessionDisplay { cwd: "/project".into(), ..SessionDisplay::default() }
-    }
-
-    fn texts(lines: &[StyledLine]) -> Vec<String> {
-        lines.iter().map(StyledLine::text).collect()
-    }
-
     #[test]
-    fn calls_have_one_legible_line() {
+    fn calls_have_a_verb_and_an_object() {
+        let session = SessionDisplay { cwd: "/project".into(), ..SessionDisplay::default() };
         let shown = |tool: &str, input: Value| {
-            let lines = title(&label(tool, &input, &session()), CallState::Done, &Theme::default());
-            texts(&lines).join("\n")
+            let CallLabel { name, argument } = label(tool, &input, &session);
+            format!("{name}|{argument}")
         };
-        assert_eq!(shown("Read", json!({"file_path": "/project/src/a.rs"})), "● Read(src/a.rs)");
-        assert_eq!(shown("Read", json!({"file_path": "/projector/a.rs"})), "● Read(/projector/a.rs)");
-        assert_eq!(shown("Bash", json!({"command": "# note\nrm -rf x"})), "● Bash(# note\n      rm -rf x)");
+        assert_eq!(shown("Read", json!({"file_path": "/project/src/a.rs"})), "Read|src/a.rs");
+        assert_eq!(shown("Read", json!({"file_path": "/projector/a.rs"})), "Read|/projector/a.rs");
+        assert_eq!(shown("Bash", json!({"command": "# note\nrm -rf x\n"})), "Run|# note\nrm -rf x");
+        assert_eq!(shown("Grep", json!({"pattern": "x", "path": "/project/src"})), "Search|\"x\" in src");
+        assert_eq!(shown("Glob", json!({"pattern": "**/*.rs"})), "Find|**/*.rs");
+        assert_eq!(shown("mcp__slack__send", json!({"to": "a"})), "slack|send to: \"a\"");
+        let todos = json!({"todos": [{"status": "completed"}, {"status": "pending"}]});
+        assert_eq!(shown("TodoWrite", todos), "Tasks|1 of 2 done");
         assert_eq!(
-            shown("Grep", json!({"pattern": "x", "path": "/project/src"})),
-            "● Search(pattern: \"x\", path: \"src\")"
+            shown("Agent", json!({"subagent_type": "Explore", "description": "Find it"})),
+            "Agent|Explore: Find it"
         );
-        assert_eq!(shown("mcp__slack__send", json!({"to": "a"})), "● slack - send (MCP)(to: \"a\")");
-        assert_eq!(shown("TodoWrite", json!({"todos": []})), "● Update todos");
-        assert_eq!(shown("Bash", json!({"command": "a\u{1b}[2Jb"})), "● Bash(ab)");
     }
 }

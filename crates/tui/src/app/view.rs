@@ -2,11 +2,14 @@
 //! footer. It is built from the bottom up, so that the prompt is always visible and the rest gets the remaining rows.
 
 use super::agents::AgentRowContent;
+use super::calls::CallRowsPlace;
 use super::dialog::Dialog;
+use super::engine_events::record_look;
 use super::footer::{Footer, model_name};
 use super::layers::{LayerRank, LayerRows};
 use super::prompt_view::{border_token, named_rule, prompt_rows, rule};
 use super::{App, screen_reader, todos};
+use terminal::keys::bindings::KeyAction;
 use terminal::style::StyledLine;
 use terminal::surface::{Caret, LiveFrame};
 
@@ -87,8 +90,11 @@ impl App {
         let waits = |id: &str| self.layers.all::<Dialog>().any(|dialog| dialog.request.tool_use_id == id);
         // An agent has a row of its own above the prompt.
         let agent = |call: &str| self.agents.has_call(call).then_some(AgentRowContent::Hidden);
-        let mut calls = self.activity.calls.rows(self.now, theme, waits, agent);
-        if !calls.is_empty() {
+        let key = self.preferences.bindings.keys_of(KeyAction::Background);
+        let place = CallRowsPlace { look: record_look!(self), now: self.now, background_key: key.as_deref() };
+        let mut calls = self.activity.calls.rows(&place, waits, agent);
+        let follows = self.printer.ends_with_activity && self.activity.reply.is_empty();
+        if !calls.is_empty() && !follows {
             calls.insert(0, StyledLine::new());
         }
         calls.drain(..calls.len().saturating_sub(room));

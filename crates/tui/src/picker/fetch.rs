@@ -18,9 +18,6 @@ const MAX_HITS: usize = 200;
 /// Messages in a preview.
 const PREVIEW_MESSAGES: usize = 40;
 
-/// Earlier messages loaded into the transcript view of a resumed conversation.
-const EARLIER_MESSAGES: usize = 5_000;
-
 #[derive(Debug)]
 pub(crate) struct PickerFetcher {
     env: Env,
@@ -65,7 +62,7 @@ impl PickerFetcher {
             PickerRequest::Earlier(id) => {
                 tokio::task::spawn_blocking(move || {
                     let path = query::transcript(&env, &cwd, &id);
-                    let messages = path.map(|path| query::preview(&path, EARLIER_MESSAGES)).unwrap_or_default();
+                    let messages = path.map(|path| query::record(&path)).unwrap_or_default();
                     send_update(&sender, PickerUpdate::Earlier(messages));
                 });
             }

@@ -5,7 +5,7 @@ use super::TuiStart;
 use crate::app::onboarding::SignInEntry;
 use crate::app::{AppEffect, AppInput, PromptMessage, pictures};
 use crate::clipboard::{self, CopyOutcome};
-use crate::completion::index::{FileIndex, IgnoreFiles};
+use crate::completion::index::{FileIndex, FileQuestion, IgnoreFiles};
 use crate::notify::TerminalIdentity;
 use crate::picker::fetch::PickerFetcher;
 use engine::{Command, CommandSender, ShellOutputUse, StartRequest};
@@ -15,6 +15,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use sys::Env;
 use tokio::sync::mpsc;
+use wire::counting::counted;
 use wire::raw::to_raw;
 
 /// The most prompts of earlier sessions that are loaded.
@@ -131,8 +132,14 @@ impl EffectRunner {
                     let shell = prompt.is_shell.then_some(self.shell);
                     let joins = prompt.uuid.as_ref().map(|_| engine::TurnJoin { image_paste_ids: prompt.image_ids });
                     let uuid = prompt.uuid;
-                    let prompt =
-                        engine::Prompt { by_human: true, shell, uuid, mid_turn: joins, ..engine::Prompt::new(content) };
+                    let prompt = engine::Prompt {
+                        by_human: true,
+                        verbatim: prompt.is_verbatim,
+                        shell,
+                        uuid,
+                        mid_turn: joins,
+                        ..engine::Prompt::new(content)
+                    };
                     self.send(Command::Submit(prompt)).await;
                 }
             }
@@ -170,15 +177,19 @@ impl EffectRunner {
                 self.run_blocking(move || {
                     let count = text.chars().count();
                     AppInput::Copied(clipboard::copy(&text, &env, between).and_then(|copied| match copied {
-                        CopyOutcome::By(program) => Ok(format!("Copied {count} characters with {program}.")),
+                        CopyOutcome::By(program) => {
+                            Ok(format!("Copied {} with {program}.", counted(count, "character")))
+                        }
                         CopyOutcome::Terminal(bytes) => match sender.blocking_send(bytes) {
-                            Ok(()) => Ok(format!("Copied {count} characters through the terminal (OSC 52).")),
+                            Ok(()) => {
+                                Ok(format!("Copied {} through the terminal (OSC 52).", counted(count, "character")))
+                            }
                             Err(_) => Err("The terminal was closed".into()),
                         },
                     }))
                 });
             }
-            AppEffect::FindFiles(query) => self.find_files(query),
+            AppEffect::FindFiles(question) => self.find_files(question),
             AppEffect::LoadHistory => {
                 let (env, cwd, sender) = (self.env.clone(), self.cwd.clone(), self.sender.clone());
                 tokio::task::spawn_blocking(move || {
@@ -203,6 +214,7 @@ impl EffectRunner {
             | AppEffect::SignIn(_)
             | AppEffect::Suspend
             | AppEffect::Redraw
+            | AppEffect::ClearScreen
             | AppEffect::Alert(_)
             | AppEffect::Mark(_)
             | AppEffect::Sequence(_)
@@ -227,16 +239,16 @@ impl EffectRunner {
     }
 
     /// Searches files. The first call starts the index.
-    fn find_files(&mut self, query: String) {
+    fn find_files(&mut self, question: FileQuestion) {
         if self.index.is_none() {
-            let sender = self.sender.clone();
+            let (sender, home) = (self.sender.clone(), self.env.home());
             let answer = move |query, found| {
                 sender.blocking_send(AppInput::Files { query, found }).ok();
             };
-            self.index = FileIndex::start(self.cwd.clone(), IgnoreFiles::Respected, answer).ok();
+            self.index = FileIndex::start(self.cwd.clone(), home, IgnoreFiles::Respected, answer).ok();
         }
         if let Some(index) = &self.index {
-            index.ask(query);
+            index.ask(question);
         }
     }
 

@@ -160,6 +160,15 @@ impl TerminalScreen {
         self.send(&bytes);
     }
 
+    /// Moves everything on the screen into the scrollback, where it stays.
+    pub(super) fn clear(&mut self) -> io::Result<()> {
+        let rows = self.surface.size().rows;
+        self.surface.leave(&[])?;
+        self.surface.send(format!("\x1b[{rows};1H{}\x1b[H", "\n".repeat(rows)).as_bytes())?;
+        self.surface.reset();
+        Ok(())
+    }
+
     pub(super) fn redraw(&mut self) {
         self.surface.invalidate();
         self.cover = self.cover.take().map(|_| Vec::new());

@@ -19,6 +19,10 @@ pub enum HostRequest {
     UpdateSettings(UpdateSettings),
     GetSettings,
     RewindFiles(RewindFiles),
+    /// Ours: the prompts that can be gone back to.
+    RewindList,
+    /// Ours: goes back to a prompt, in files, conversation or both.
+    Rewind(RewindConversation),
     GetContextUsage(GetContextUsage),
     GetUsage,
     GetSessionCost,
@@ -159,6 +163,8 @@ impl HostRequest {
             "x_notify" => Self::Notify(part(subtype, text)?),
             "x_renew_credentials" => Self::RenewCredentials,
             "x_message_agent" => Self::MessageAgent(part(subtype, text)?),
+            "x_rewind_list" => Self::RewindList,
+            "x_rewind" => Self::Rewind(part(subtype, text)?),
             "x_side_question" => Self::SideQuestion(part(subtype, text)?),
             "x_retract_prompt" => Self::RetractPrompt,
             "cancel_async_message" => Self::CancelAsyncMessage(part(subtype, text)?),
@@ -290,6 +296,25 @@ pub struct RewindFiles {
     pub user_message_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
+}
+
+/// A request to go back to before a prompt.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct RewindConversation {
+    /// The prompt's number on the present branch or its uuid; with `branch` the uuid of the end of another branch.
+    pub to: String,
+    /// `code`, `conversation` or `both`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// `to` is the end of a branch that was left, which is taken up again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<bool>,
+    /// Only say what would change, with the difference of each file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
+    /// Files that somebody else changed since and that are replaced all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overwrite: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize, Serialize)]

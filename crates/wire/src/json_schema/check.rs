@@ -316,7 +316,7 @@ fn has_type(value: &Value, name: &str, strict_integer: bool) -> bool {
 
 fn not_of_type(value: &Value, names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
-    let noun = if names.len() == 1 { "type" } else { "types" };
+    let noun = crate::counting::plural(names.len(), "type");
     format!("{} is not of {noun} {}", shown(value), quoted.join(", "))
 }
 

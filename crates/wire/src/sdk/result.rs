@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// The last message of every turn.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct TurnResult {
     #[serde(rename = "type")]
     pub kind: &'static str,

@@ -149,8 +149,8 @@ keys! {
         "rulesOnWrite" rules_on_write: Option<bool>;
         /// Environment variables for the session and its children.
         "env" env: BTreeMap<String, String>;
-        /// Save files before they are edited.
-        "fileCheckpointingEnabled" file_checkpointing_enabled: Option<bool> => no_effect("gimlet keeps no checkpoints yet; see snapshotsEnabled");
+        /// Keep a checkpoint of each prompt, so that files can be taken back to it (`/rewind`, `gimlet rewind`). On unless set to `false`.
+        "fileCheckpointingEnabled" file_checkpointing_enabled: Option<bool>;
         /// Where plans are kept, relative to the project.
         "plansDirectory" plans_directory: Option<String>;
         /// Share of the context window for the list of skills.

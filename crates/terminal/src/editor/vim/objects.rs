@@ -10,218 +10,247 @@ pub(super) enum WordSize {
     Big,
 }
 
-fn class(c: char, word: WordSize) -> u8 {
+/// Whether a text object includes what surrounds it: blanks or brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ObjectReach {
+    Inside,
+    Around,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CharClass {
+    Blank,
+    Word,
+    Punctuation,
+}
+
+fn class(c: char, size: WordSize) -> CharClass {
     if c.is_whitespace() {
-        0
-    } else if word == WordSize::Big || c.is_alphanumeric() || c == '_' {
-        1
+        CharClass::Blank
+    } else if size == WordSize::Big || c.is_alphanumeric() || c == '_' {
+        CharClass::Word
     } else {
-        2
+        CharClass::Punctuation
     }
 }
 
-fn class_at(text: &str, at: usize, word: WordSize) -> Option<u8> {
-    text[at..].chars().next().map(|c| class(c, word))
+fn class_at(text: &str, at: usize, size: WordSize) -> Option<CharClass> {
+    text[at..].chars().next().map(|c| class(c, size))
 }
 
-pub(super) fn next_word(text: &str, from: usize, word: WordSize) -> usize {
-    let Some(here) = class_at(text, from, word) else { return text.len() };
-    let mut left = false;
-    for (index, c) in text[from..].char_indices() {
-        let now = class(c, word);
-        left |= now != here;
-        if left && now != 0 {
-            return from + index;
-        }
-    }
-    text.len()
+/// An empty line counts as a word.
+pub(super) fn is_empty_line(text: &str, at: usize) -> bool {
+    motion::line_start(text, at) == motion::line_end(text, at)
 }
 
-pub(super) fn word_end(text: &str, from: usize, word: WordSize) -> usize {
-    let mut at = motion::right(text, from);
-    while class_at(text, at, word) == Some(0) {
+fn is_blank(text: &str, at: usize, size: WordSize) -> bool {
+    class_at(text, at, size) == Some(CharClass::Blank)
+}
+
+/// The end of the run of one class from `at` on, within the line.
+fn end_of_run(text: &str, at: usize, size: WordSize) -> usize {
+    let Some(here) = class_at(text, at, size) else { return at };
+    let end = text[at..].char_indices().find(|(_, c)| *c == '\n' || class(*c, size) != here);
+    end.map_or(text.len(), |(index, _)| at + index)
+}
+
+/// The start of the next word; the end of the text when there is none.
+pub(super) fn next_word(text: &str, from: usize, size: WordSize) -> usize {
+    let mut at = if is_blank(text, from, size) { motion::right(text, from) } else { end_of_run(text, from, size) };
+    while is_blank(text, at, size) && !is_empty_line(text, at) {
         at = motion::right(text, at);
-    }
-    let Some(here) = class_at(text, at, word) else { return motion::left(text, text.len()) };
-    loop {
-        let next = motion::right(text, at);
-        if next == at || class_at(text, next, word) != Some(here) {
-            return at;
-        }
-        at = next;
-    }
-}
-
-pub(super) fn word_start(text: &str, from: usize, word: WordSize) -> usize {
-    let mut at = motion::left(text, from);
-    while at > 0 && class_at(text, at, word) == Some(0) {
-        at = motion::left(text, at);
-    }
-    let here = class_at(text, at, word);
-    while at > 0 {
-        let before = motion::left(text, at);
-        if class_at(text, before, word) != here {
-            break;
-        }
-        at = before;
     }
     at
 }
 
+/// As `next_word`, but a word at the end of a line ends there: operators do not reach into the next line for it.
+pub(super) fn next_word_or_line_end(text: &str, from: usize, size: WordSize) -> usize {
+    if text[from..].starts_with('\n') {
+        return from + 1;
+    }
+    let end = if is_blank(text, from, size) { motion::right(text, from) } else { end_of_run(text, from, size) };
+    let line_end = motion::line_end(text, end);
+    if line_end < text.len() && text[end..line_end].trim().is_empty() { line_end } else { next_word(text, from, size) }
+}
+
+/// The last character of the word at `at`.
+pub(super) fn end_of_word_at(text: &str, at: usize, size: WordSize) -> usize {
+    let end = end_of_run(text, at, size);
+    if end == at { at } else { motion::left(text, end) }
+}
+
+/// The last character of the word after `from`.
+pub(super) fn word_end(text: &str, from: usize, size: WordSize) -> usize {
+    let mut at = motion::right(text, from);
+    while is_blank(text, at, size) {
+        at = motion::right(text, at);
+    }
+    if at >= text.len() { super::motions::last_of_line(text, text.len()) } else { end_of_word_at(text, at, size) }
+}
+
+pub(super) fn word_start(text: &str, from: usize, size: WordSize) -> usize {
+    let mut at = motion::left(text, from);
+    while at > 0 && is_blank(text, at, size) && !is_empty_line(text, at) {
+        at = motion::left(text, at);
+    }
+    start_of_run(text, at, size)
+}
+
+fn start_of_run(text: &str, at: usize, size: WordSize) -> usize {
+    let Some(here) = class_at(text, at, size).filter(|_| !is_empty_line(text, at)) else { return at };
+    let run = text[..at].char_indices().rev().take_while(|(_, c)| *c != '\n' && class(*c, size) == here);
+    run.last().map_or(at, |(index, _)| index)
+}
+
+/// The first character of a line that is no blank; its last when all are.
 pub(super) fn first_non_blank(text: &str, from: usize) -> usize {
+    indented(text, from).min(super::motions::last_of_line(text, from))
+}
+
+/// The end of the blanks at the start of a line.
+pub(super) fn indented(text: &str, from: usize) -> usize {
     let start = motion::line_start(text, from);
     let line = &text[start..motion::line_end(text, from)];
     start + line.len() - line.trim_start_matches([' ', '\t']).len()
 }
 
-/// The same column in the next line, counted in grapheme clusters.
-pub(super) fn line_below(text: &str, from: usize) -> usize {
-    let end = motion::line_end(text, from);
-    if end == text.len() { from } else { same_column(text, from, end + 1) }
-}
-
-pub(super) fn line_above(text: &str, from: usize) -> usize {
-    let start = motion::line_start(text, from);
-    if start == 0 { from } else { same_column(text, from, motion::line_start(text, start - 1)) }
-}
-
-fn same_column(text: &str, from: usize, line: usize) -> usize {
-    use unicode_segmentation::UnicodeSegmentation;
-    let column = text[motion::line_start(text, from)..from].graphemes(true).count();
-    let end = motion::line_end(text, line);
-    text[line..end].grapheme_indices(true).nth(column).map_or(end, |(index, _)| line + index)
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FindKind {
-    To,
-    Before,
-    BackTo,
-    BackAfter,
-}
-
-impl FindKind {
-    pub(super) fn parse(key: char) -> Self {
-        match key {
-            'f' => Self::To,
-            't' => Self::Before,
-            'F' => Self::BackTo,
-            _ => Self::BackAfter,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CharFind {
-    pub(super) kind: FindKind,
-    pub(super) what: char,
-}
-
-impl CharFind {
-    pub(super) fn is_forward(self) -> bool {
-        matches!(self.kind, FindKind::To | FindKind::Before)
-    }
-
-    pub(super) fn reversed(self) -> Self {
-        let kind = match self.kind {
-            FindKind::To => FindKind::BackTo,
-            FindKind::Before => FindKind::BackAfter,
-            FindKind::BackTo => FindKind::To,
-            FindKind::BackAfter => FindKind::Before,
-        };
-        Self { kind, ..self }
-    }
-
-    /// The position of the `count`th match; searches only the current line.
-    pub(super) fn go(self, text: &str, from: usize, count: usize) -> Option<usize> {
-        let (start, end) = (motion::line_start(text, from), motion::line_end(text, from));
-        let nth = count.saturating_sub(1);
-        match self.kind {
-            FindKind::To | FindKind::Before => {
-                let after = motion::right(text, from).min(end);
-                let (index, _) = text[after..end].char_indices().filter(|(_, c)| *c == self.what).nth(nth)?;
-                let found = after + index;
-                Some(if self.kind == FindKind::To { found } else { motion::left(text, found) })
-            }
-            FindKind::BackTo | FindKind::BackAfter => {
-                let (index, c) = text[start..from].char_indices().rev().filter(|(_, c)| *c == self.what).nth(nth)?;
-                let found = start + index;
-                Some(if self.kind == FindKind::BackTo { found } else { found + c.len_utf8() })
-            }
-        }
-    }
-}
-
 /// The range of a text object such as `iw`, `a"` or `i(` at a position.
-pub(super) fn object(text: &str, at: usize, reach: char, kind: char) -> Option<Range<usize>> {
-    let around = reach == 'a';
+pub(super) fn object(text: &str, at: usize, reach: ObjectReach, kind: char, count: usize) -> Option<Range<usize>> {
     match kind {
-        'w' => word_object(text, at, around, WordSize::Small),
-        'W' => word_object(text, at, around, WordSize::Big),
-        '"' | '\'' | '`' => quoted(text, at, around, kind),
-        '(' | ')' | 'b' => bracketed(text, at, around, ('(', ')')),
-        '[' | ']' => bracketed(text, at, around, ('[', ']')),
-        '{' | '}' | 'B' => bracketed(text, at, around, ('{', '}')),
+        'w' => word_object(text, at, reach, WordSize::Small, count),
+        'W' => word_object(text, at, reach, WordSize::Big, count),
+        '"' | '\'' | '`' => quoted(text, at, reach, kind),
+        '(' | ')' | 'b' => bracketed(text, at, reach, ('(', ')'), count),
+        '[' | ']' => bracketed(text, at, reach, ('[', ']'), count),
+        '{' | '}' | 'B' => bracketed(text, at, reach, ('{', '}'), count),
         _ => None,
     }
 }
 
-fn word_object(text: &str, at: usize, around: bool, word: WordSize) -> Option<Range<usize>> {
-    let here = class_at(text, at, word)?;
-    let start = text[..at].char_indices().rev().take_while(|(_, c)| *c != '\n' && class(*c, word) == here).last();
-    let start = start.map_or(at, |(index, _)| index);
-    let end_of = |from: usize, wanted: u8| {
-        let run = text[from..].char_indices().find(|(_, c)| *c == '\n' || class(*c, word) != wanted);
-        run.map_or(text.len(), |(index, _)| from + index)
-    };
-    let end = end_of(at, here);
-    if !around {
-        return Some(start..end);
+fn word_object(text: &str, at: usize, reach: ObjectReach, size: WordSize, count: usize) -> Option<Range<usize>> {
+    let line_end = motion::line_end(text, at);
+    if is_empty_line(text, at) {
+        return None;
     }
-    let wide = end_of(end, 0);
-    if wide > end {
-        return Some(start..wide);
-    }
-    // Without a blank after the word, the blanks before it are included.
-    let before = text[..start].trim_end_matches([' ', '\t']).len();
-    Some(before..end)
-}
-
-fn quoted(text: &str, at: usize, around: bool, quote: char) -> Option<Range<usize>> {
-    let (start, end) = (motion::line_start(text, at), motion::line_end(text, at));
-    let marks: Vec<usize> = text[start..end].match_indices(quote).map(|(index, _)| start + index).collect();
-    let pair = marks.chunks_exact(2).find(|pair| at <= pair[1])?;
-    Some(if around { pair[0]..pair[1] + 1 } else { pair[0] + 1..pair[1] })
-}
-
-fn bracketed(text: &str, at: usize, around: bool, (open, close): (char, char)) -> Option<Range<usize>> {
-    let mut depth = 0_usize;
-    let mut start = None;
-    if text[at..].starts_with(open) {
-        start = Some(at);
-    } else {
-        for (index, c) in text[..at].char_indices().rev() {
-            if c == close {
-                depth += 1;
-            } else if c == open {
-                if depth == 0 {
-                    start = Some(index);
-                    break;
-                }
-                depth -= 1;
+    let start = start_of_run(text, at, size);
+    let mut end = start;
+    match reach {
+        ObjectReach::Inside => {
+            for _ in 0..count {
+                end = run_or_break(text, end);
+                end = end_of_run(text, end, size).max(end);
             }
+            Some(start..end)
+        }
+        ObjectReach::Around => {
+            let starts_blank = start == line_end || is_blank(text, start, size);
+            let mut has_blanks = starts_blank;
+            for _ in 0..count {
+                if starts_blank {
+                    let last = word_end(text, end, size);
+                    let next = motion::right(text, last);
+                    if next <= end || is_blank(text, last, size) {
+                        return None;
+                    }
+                    end = next;
+                } else {
+                    end = end_of_run(text, end, size);
+                    let wide = if is_blank(text, end, size) { end_of_run(text, end, size) } else { end };
+                    has_blanks = wide > end;
+                    end = wide;
+                }
+            }
+            if has_blanks {
+                return Some(start..end);
+            }
+            // Without a blank after the word, the blanks before it are included, unless they indent the line.
+            let line = motion::line_start(text, start);
+            let before = line + text[line..start].trim_end_matches([' ', '\t']).len();
+            Some(if before == line { start..end } else { before..end })
         }
     }
-    let start = start?;
-    depth = 0;
+}
+
+/// The next run: in the next line when this one is at its end.
+fn run_or_break(text: &str, at: usize) -> usize {
+    if !text[at..].starts_with('\n') || is_empty_line(text, at) {
+        return at;
+    }
+    at + 1
+}
+
+fn quoted(text: &str, at: usize, reach: ObjectReach, quote: char) -> Option<Range<usize>> {
+    let (start, end) = (motion::line_start(text, at), motion::line_end(text, at));
+    let (open, close) = quote_pair(&text[start..end], at - start, quote)?;
+    let (open, close) = (start + open, start + close);
+    if reach == ObjectReach::Inside {
+        return Some(open + 1..close);
+    }
+    let after = close + 1;
+    let wide = end - text[after..end].trim_start_matches([' ', '\t']).len();
+    if wide > after {
+        return Some(open..wide);
+    }
+    let before = text[start..open].trim_end_matches([' ', '\t']).len();
+    Some(start + before..after)
+}
+
+/// The quotes around a position of a line. On a quote, pairs are counted from the start of the line; elsewhere the
+/// nearest quote before counts as the opening one, or else the first pair after.
+fn quote_pair(line: &str, at: usize, quote: char) -> Option<(usize, usize)> {
+    let escaped = |index: usize| line[..index].chars().rev().take_while(|c| *c == '\\').count() % 2 == 1;
+    let marks: Vec<usize> =
+        line.match_indices(quote).map(|(index, _)| index).filter(|index| !escaped(*index)).collect();
+    let next_after = |from: usize| marks.iter().copied().find(|mark| *mark > from);
+    if marks.contains(&at) {
+        return marks.chunks_exact(2).map(|pair| (pair[0], pair[1])).find(|(open, close)| *open == at || *close == at);
+    }
+    let open = marks.iter().copied().rfind(|mark| *mark < at).or_else(|| next_after(at))?;
+    Some((open, next_after(open)?))
+}
+
+fn bracketed(
+    text: &str,
+    at: usize,
+    reach: ObjectReach,
+    (open, close): (char, char),
+    count: usize,
+) -> Option<Range<usize>> {
+    let around = if text[at..].starts_with(open) { Some(at) } else { opening(text, at, (open, close)) };
+    // Outside of brackets the next pair counts.
+    let next = || text[at..].find([open, close]).map(|index| at + index).filter(|next| text[*next..].starts_with(open));
+    let mut start = around.or_else(next)?;
+    for _ in 1..count {
+        start = opening(text, start, (open, close))?;
+    }
+    let mut depth = 0_usize;
+    let mut end = None;
     for (index, c) in text[start + 1..].char_indices() {
         if c == open {
             depth += 1;
+        } else if c == close && depth == 0 {
+            end = Some(start + 1 + index);
+            break;
         } else if c == close {
-            if depth == 0 {
-                let end = start + 1 + index;
-                return Some(if around { start..end + 1 } else { start + 1..end });
-            }
+            depth -= 1;
+        }
+    }
+    let end = end?;
+    if reach == ObjectReach::Around {
+        return Some(start..end + 1);
+    }
+    Some(start + 1..end)
+}
+
+/// The opening bracket around a position, which itself does not count.
+fn opening(text: &str, at: usize, (open, close): (char, char)) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (index, c) in text[..at].char_indices().rev() {
+        if c == close {
+            depth += 1;
+        } else if c == open && depth == 0 {
+            return Some(index);
+        } else if c == open {
             depth -= 1;
         }
     }

@@ -4,6 +4,7 @@ use super::DialogArea;
 use terminal::style::{StyledLine, TextStyle};
 use terminal::text;
 use terminal::theme::ThemeToken;
+use wire::counting::counted;
 
 /// Rows of a preview inside the dialog, where there is room; the rest can be scrolled to.
 pub const PREVIEW_ROWS: usize = 12;
@@ -99,8 +100,8 @@ fn with_count(mut head: Vec<StyledLine>, place: &DialogArea<'_>) -> Vec<StyledLi
     let count = format!("1 of {}", place.waiting + 1);
     let columns = place.inner().columns;
     let faint = place.theme.fg(ThemeToken::Inactive);
-    let room = head.first().and_then(|title| columns.checked_sub(title.width() + text::width(&count) + 2));
-    match (head.first_mut(), room) {
+    let room = head.first().and_then(|title| columns.checked_sub(title.width() + text::width(&count)));
+    match (head.first_mut(), room.filter(|room| *room >= 2)) {
         (Some(title), Some(room)) => title.push(format!("{}{count}", " ".repeat(room)), faint),
         _ => head.push(StyledLine::styled(count, faint)),
     }
@@ -131,7 +132,7 @@ fn window(lines: Vec<StyledLine>, top: usize, room: usize, faint: TextStyle) -> 
     let top = top.min(all - shown);
     let mut out: Vec<StyledLine> = lines.into_iter().skip(top).take(shown).collect();
     let (above, below) = (top, all - top - shown);
-    let rows = |count: usize| if count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
+    let rows = |count: usize| counted(count, "row");
     let hidden = match (above, below) {
         (0, below) => format!("… {} below · pgdn", rows(below)),
         (above, 0) => format!("… {} above · pgup", rows(above)),

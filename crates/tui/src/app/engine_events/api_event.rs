@@ -56,16 +56,16 @@ pub(super) struct InputUsage {
 }
 
 #[derive(Deserialize)]
-pub(super) struct EventBody {
+pub(in crate::app) struct EventBody {
     #[serde(default)]
-    pub(super) content: EventContent,
+    pub(in crate::app) content: EventContent,
     #[serde(default)]
-    pub(super) model: String,
+    pub(in crate::app) model: String,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum EventContent {
+pub(in crate::app) enum EventContent {
     Text(String),
     Blocks(Vec<EventBlock>),
 }
@@ -77,29 +77,29 @@ impl Default for EventContent {
 }
 
 #[derive(Deserialize)]
-pub(super) struct EventBlock {
+pub(in crate::app) struct EventBlock {
     #[serde(rename = "type")]
-    pub(super) kind: String,
+    pub(in crate::app) kind: String,
     #[serde(default)]
-    pub(super) text: String,
+    pub(in crate::app) text: String,
     #[serde(default)]
-    pub(super) thinking: String,
+    pub(in crate::app) thinking: String,
     #[serde(default)]
-    pub(super) id: String,
+    pub(in crate::app) id: String,
     #[serde(default)]
-    pub(super) name: String,
+    pub(in crate::app) name: String,
     #[serde(default)]
-    pub(super) input: Value,
+    pub(in crate::app) input: Value,
     #[serde(default)]
-    pub(super) tool_use_id: String,
+    pub(in crate::app) tool_use_id: String,
     #[serde(default)]
-    pub(super) content: Value,
+    pub(in crate::app) content: Value,
     #[serde(default)]
-    pub(super) is_error: bool,
+    pub(in crate::app) is_error: bool,
 }
 
 /// The text of a tool result: a string, or its blocks, with `[kind]` for blocks that are not text.
-pub(super) fn result_text(content: &Value) -> String {
+pub(in crate::app) fn result_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {

@@ -1,96 +1,87 @@
 //! Calls: their rows while they run and their results.
 
-use super::api_event::{EventBlock, result_text};
 use crate::app::agents::AgentEnd;
 use crate::app::calls::OpenCall;
+use crate::app::record::RecordItem;
+use crate::app::record::build::CallResult;
+use crate::app::record::call::{CallPhase, CallRecord};
 use crate::app::spinner::TurnWait;
-use crate::app::tools::{self, CallOutcome};
-use crate::app::transcript::TranscriptItemKind;
+use crate::app::transcript::RecordOrigin;
 use crate::app::{App, todos};
-use crate::screen_reader::SpeakerLabel;
 use serde_json::Value;
 
 impl App {
-    /// Adds the messages of an agent to the transcript view only.
-    pub(super) fn record_agent_message(&mut self, call: &str, blocks: &[EventBlock]) {
-        for block in blocks {
-            if block.kind == "tool_use" {
-                let label = tools::label(&block.name, &block.input, &self.session);
-                self.agents.record_action(call, format!("{} {}", block.name, label.argument).trim());
-            }
-            let (kind, text) = match block.kind.as_str() {
-                "text" => (TranscriptItemKind::Reply, block.text.clone()),
-                "thinking" => (TranscriptItemKind::Thinking, block.thinking.clone()),
-                "tool_use" => (TranscriptItemKind::Call, format!("{} {}", block.name, block.input)),
-                "tool_result" if block.is_error => (TranscriptItemKind::Failure, result_text(&block.content)),
-                "tool_result" => (TranscriptItemKind::Result, result_text(&block.content)),
-                _ => continue,
-            };
-            if !text.trim().is_empty() {
-                self.transcript.add_stamped(kind, &text, String::new(), Some(call));
-            }
-        }
-    }
-
-    pub(super) fn call(&mut self, block: EventBlock) {
-        let label = tools::label(&block.name, &block.input, &self.session);
-        self.transcript.add(TranscriptItemKind::Call, &format!("{} {}", block.name, block.input));
-        if !self.activity.calls.joins(&block.name) {
+    /// A call begins; `begun_ms` is the time of its message.
+    pub(super) fn begin_call(&mut self, call: CallRecord, origin: RecordOrigin, begun_ms: Option<u64>) {
+        if !self.activity.calls.joins(&call.tool) {
             self.print_held_calls();
         }
         if let Some(turn) = &mut self.activity.turn {
-            turn.wait_for(TurnWait::Tool(block.name.clone()));
+            turn.wait_for(TurnWait::Tool(call.tool.clone()));
         }
-        self.activity.calls.open(OpenCall {
-            id: block.id,
-            tool: block.name,
-            input: block.input,
-            label,
-            since: self.now,
-            refusal_text: None,
-        });
+        self.transcript.add_from(RecordItem::Call(Box::new(call.clone())), origin, begun_ms);
+        self.activity.calls.open(OpenCall::new(call));
+    }
+
+    /// The call has begun to run.
+    pub(super) fn start_call(&mut self, id: &str) {
+        let now = self.now;
+        if let Some(call) = self.activity.calls.get_mut(id) {
+            call.since = Some(now);
+        }
+    }
+
+    /// The output of a running command so far: its end.
+    pub(super) fn show_output(&mut self, id: &str, output: String) {
+        if let Some(call) = self.activity.calls.get_mut(id) {
+            call.output = output;
+        }
     }
 
     /// Prints the calls that were held back to be grouped.
     pub(in crate::app) fn print_held_calls(&mut self) {
-        let lines = self.activity.calls.take_held(&self.preferences.theme);
-        self.print_labelled(SpeakerLabel::Tool, lines);
+        let look = record_look!(self);
+        let lines = self.activity.calls.take_held(&look);
+        self.print_activity(crate::screen_reader::SpeakerLabel::Tool, lines);
     }
 
-    pub(super) fn finish_call(&mut self, id: &str, outcome: &CallOutcome) {
-        let Some(call) = self.activity.calls.close(id) else { return };
+    pub(super) fn finish_call(&mut self, result: CallResult) {
+        let by_times = self.transcript.time_of_call(&result);
+        let Some(OpenCall { mut record, since, .. }) = self.activity.calls.close(&result.call) else { return };
+        let CallResult { call: id, outcome, is_refused, .. } = result;
+        record.is_refused = is_refused;
         // An agent that continues in the background keeps its row.
         if outcome.detail.get("status").and_then(Value::as_str) != Some("async_launched") {
-            self.end_agent(id, if outcome.is_error { AgentEnd::Failed } else { AgentEnd::Done });
+            self.end_agent(&id, if outcome.is_error { AgentEnd::Failed } else { AgentEnd::Done });
         }
-        self.ring_bell_after(self.now.saturating_sub(call.since));
-        let kind = if outcome.is_error { TranscriptItemKind::Failure } else { TranscriptItemKind::Result };
-        self.transcript.add(kind, &outcome.text);
+        record.took = since.map(|since| self.now.saturating_sub(since)).or(by_times);
+        self.ring_bell_after(record.took.unwrap_or_default());
         if let Some(turn) = self.activity.turn.as_mut().filter(|turn| turn.waits != TurnWait::Interrupting) {
             turn.wait_for(
                 self.activity.calls.running().map_or(TurnWait::Model, |tool| TurnWait::Tool(tool.to_owned())),
             );
         }
-        let (theme, columns) = (&self.preferences.theme, self.size.columns);
-        let lines = || call.lines(outcome, theme, columns);
-        if self.activity.calls.hold(&call, outcome, lines) {
-            return;
-        }
         // The result is shown in the todo list.
-        if !outcome.is_error && todos::apply_task_call(&mut self.todos, &call.tool, &call.input, outcome) {
+        let is_listed =
+            !outcome.is_error && todos::apply_task_call(&mut self.todos, &record.tool, &record.input, &outcome);
+        record.phase = CallPhase::Ended(outcome);
+        self.transcript.update_call(&id, |call| call.clone_from(&record));
+        if is_listed {
             return;
         }
-        let lines = lines();
-        self.print_held_calls();
-        self.print_labelled(if outcome.is_error { SpeakerLabel::ToolError } else { SpeakerLabel::Tool }, lines);
+        if let Some(record) = self.activity.calls.hold(record) {
+            self.print_held_calls();
+            self.print_item(&RecordItem::Call(Box::new(record)));
+        }
     }
 
     /// Prints the calls that the end of the turn cut off.
-    pub(super) fn end_open_calls(&mut self) {
+    pub(super) fn end_open_calls(&mut self, phase: &CallPhase) {
         self.print_held_calls();
-        for call in self.activity.calls.abandon() {
-            let lines = call.interrupted_lines(&self.preferences.theme);
-            self.print_labelled(SpeakerLabel::ToolError, lines);
+        for OpenCall { mut record, .. } in self.activity.calls.abandon() {
+            record.phase = phase.clone();
+            self.print_item(&RecordItem::Call(Box::new(record)));
         }
+        self.transcript.end_open_calls(phase);
     }
 }

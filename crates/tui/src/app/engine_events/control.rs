@@ -123,5 +123,6 @@ impl App {
             self.session.mode = mode;
         }
         self.session.apply_initialize(body);
+        self.suggest_again();
     }
 }

@@ -1,14 +1,14 @@
 //! The answer of the model: its text as it streams, its thinking, and whole messages.
 
-use super::api_event::{ApiDelta, ApiEvent, EventBody, EventContent};
+use super::api_event::{ApiDelta, ApiEvent};
+use crate::app::App;
+use crate::app::record::RecordItem;
+use crate::app::record::build::{RecordChange, of_assistant};
 use crate::app::reply::ReplyPart;
 use crate::app::spinner::TurnWait;
-use crate::app::transcript::TranscriptItemKind;
-use crate::app::{App, tools};
+use crate::app::transcript::{RecordOrigin, stamp};
 use crate::screen_reader::SpeakerLabel;
-use terminal::style::StyledLine;
-use terminal::theme::ThemeToken;
-use wire::sdk::{AssistantMessage, StreamEvent};
+use wire::sdk::{AssistantMessage, SdkMessage, StreamEvent};
 
 impl App {
     pub(super) fn stream(&mut self, event: &StreamEvent) {
@@ -77,72 +77,36 @@ impl App {
         }
     }
 
-    pub(super) fn assistant(&mut self, message: &AssistantMessage) {
-        let Ok(EventBody { content: EventContent::Blocks(blocks), model }) =
-            serde_json::from_str(message.message.get())
-        else {
-            return;
-        };
-        if let Some(call) = &message.parent_tool_use_id {
-            return self.record_agent_message(call, &blocks);
+    pub(super) fn assistant(&mut self, message: Box<AssistantMessage>) {
+        let (changes, model) = of_assistant(&message, &self.session);
+        if let Some(agent) = &message.parent_tool_use_id {
+            for change in &changes {
+                if let RecordChange::Begin(call) = change {
+                    self.agents.record_action(agent, format!("{} {}", call.tool, call.label.argument).trim());
+                }
+            }
+            return self.transcript.absorb(&SdkMessage::Assistant(message), &self.session);
         }
-        let time = message.timestamp.get(11..19).unwrap_or_default();
-        let stamp = format!("{time} · {model}");
-        for block in blocks {
-            match block.kind.as_str() {
-                "text" if message.is_api_error_message => self.note(&block.text, ThemeToken::Error),
-                // The output of `/context` is Markdown and is rendered like a reply.
-                "text" if message.local_command_run.is_some() && message.context_usage.is_none() => {
-                    self.local_output(&block.text);
-                }
-                "text" => {
-                    self.transcript.add_stamped(TranscriptItemKind::Reply, &block.text, stamp.clone(), None);
-                    let shown = self.activity.replacement_text.take().unwrap_or(block.text);
-                    let look = look!(self);
-                    if let Some(part) = self.activity.reply.finish(&shown, &look) {
-                        self.reply_part(part);
-                    }
-                }
-                "thinking" | "redacted_thinking" => self.thought(&block.thinking, message.thinking_duration_ms),
-                "tool_use" => self.call(block),
-                _ => {}
+        let origin = RecordOrigin { stamp: stamp(&message.timestamp, &model), agent: None };
+        let begun_ms = sys::clock::parse_iso(&message.timestamp);
+        for change in changes {
+            match change {
+                RecordChange::Add(RecordItem::Reply(text)) => self.finish_reply(text, origin.clone()),
+                RecordChange::Add(item) => self.record_item(item, origin.clone()),
+                RecordChange::Begin(call) => self.begin_call(*call, origin.clone(), begun_ms),
+                RecordChange::End(result) => self.finish_call(result),
+                RecordChange::Interrupt => {}
             }
         }
     }
 
-    /// Prints one line for a thinking block. The transcript view has the full text, when the provider sent one.
-    fn thought(&mut self, text: &str, took_ms: Option<u64>) {
-        let text = text.trim();
-        let first = text.lines().next().unwrap_or_default();
-        let took = took_ms.map(|ms| format!("Thought for {} s", ms.div_ceil(1_000).max(1)));
-        if self.has_screen_reader() {
-            let words = if first.is_empty() { took.unwrap_or_default() } else { terminal::text::clean(first) };
-            if !words.is_empty() {
-                self.print_labelled(SpeakerLabel::Thinking, vec![StyledLine::plain(words)]);
-            }
-        } else if let Some(took) = took {
-            let more = if first.is_empty() { "" } else { " · ctrl+o" };
-            let style = self.preferences.theme.fg(ThemeToken::Inactive);
-            self.print_held_calls();
-            self.print_labelled(SpeakerLabel::Thinking, vec![StyledLine::styled(format!("∴ {took}{more}"), style)]);
+    /// Prints what is left of a reply whose text streamed.
+    fn finish_reply(&mut self, text: String, origin: RecordOrigin) {
+        let look = look!(self);
+        let shown = self.activity.replacement_text.take();
+        if let Some(part) = self.activity.reply.finish(shown.as_deref().unwrap_or(&text), &look) {
+            self.reply_part(part);
         }
-        if !text.is_empty() {
-            self.transcript.add(TranscriptItemKind::Thinking, text);
-        }
-    }
-
-    /// Prints the output of a command that ran locally.
-    pub(super) fn local_output(&mut self, content: &str) {
-        // It may have changed the model, the effort or the session's name; the engine says so after the command.
-        self.interface_settings.are_outdated = true;
-        self.transcript.add(TranscriptItemKind::Result, content);
-        let content = terminal::text::clean(content);
-        let lines = terminal::style::lines_of(content.trim_end(), terminal::style::TextStyle::PLAIN);
-        let lines = tools::with_corner(lines, &self.preferences.theme);
-        if self.has_screen_reader() {
-            self.print_labelled(SpeakerLabel::Tool, lines);
-        } else {
-            self.continue_block(lines);
-        }
+        self.transcript.add_from(RecordItem::Reply(text), origin, None);
     }
 }

@@ -88,6 +88,7 @@ impl App {
             history: &self.prompt.history,
             transcript: &self.transcript,
             agents: &self.agents,
+            reply: &self.activity.reply,
             hint: self.keys.hint.as_ref().map(|(text, _)| text.as_str()),
             waiting: 0,
         }
@@ -188,7 +189,7 @@ impl App {
             }
             LayerEffect::RefuseCall { call, text } => {
                 if let Some(call) = self.activity.calls.get_mut(&call) {
-                    call.refusal_text = text;
+                    call.record.refusal_text = text;
                 }
             }
             LayerEffect::EditProposal { question, text } => {

@@ -157,7 +157,7 @@ fn suggestions_alone_complete_and_leave_the_rest_to_the_prompt() {
     let mut outside = Outside::default();
     outside.editor.set("/mo");
     let wanted = SuggestionQuery { kind: SuggestionKind::Command, query: "mo".into(), start: 0 };
-    let mut menu = Menu::new(wanted, vec![MenuItem { text: "/model".into(), note: String::new() }]);
+    let mut menu = Menu::new(wanted, vec![MenuItem::new("/model", "")]);
     let effects = menu.action(KeyAction::Submit, &outside.view()).unwrap();
     let [LayerEffect::Close, LayerEffect::Complete { text, .. }, LayerEffect::Perform(KeyAction::Submit)] =
         &effects[..]
@@ -166,6 +166,8 @@ fn suggestions_alone_complete_and_leave_the_rest_to_the_prompt() {
     };
     assert_eq!(text, "/model ");
     outside.editor.set("/model");
+    let wanted = SuggestionQuery { kind: SuggestionKind::Command, query: "model".into(), start: 0 };
+    let mut menu = Menu::new(wanted, menu.items);
     assert!(menu.action(KeyAction::Submit, &outside.view()).is_none(), "it is complete");
     assert!(menu.action(KeyAction::CycleMode, &outside.view()).is_none());
     assert!(menu.unbound_key(KeyPress::char('x'), &outside.view()).is_none());

@@ -108,6 +108,7 @@ pub(in crate::app) struct Outside {
     history: PromptHistory,
     transcript: TranscriptView,
     agents: crate::app::agents::AgentTracker,
+    reply: crate::app::reply::StreamingReply,
 }
 
 impl Outside {
@@ -122,6 +123,7 @@ impl Outside {
             history: &self.history,
             transcript: &self.transcript,
             agents: &self.agents,
+            reply: &self.reply,
             hint: None,
             waiting: 0,
         }

@@ -222,7 +222,7 @@ fn use_effort(level: &str, lasts: ChoiceScope) -> Vec<LayerEffect> {
 #[derive(Debug)]
 pub struct EffortList;
 
-const EFFORTS: [(&str, &str); 6] = [
+pub(in crate::app) const EFFORTS: [(&str, &str); 6] = [
     ("auto", "the model's own level"),
     ("low", ""),
     ("medium", ""),

@@ -1,28 +1,22 @@
-//! How much of a result is shown: a one-line summary where that is enough, the diff where a file changed, otherwise the
-//! first lines. The transcript view has the whole result. Resumed conversations only have the text of a result.
+//! What a finished call is told by: a few facts beside its label, and what is shown below it. The facts come from the
+//! structured result; a conversation of another program may have only the text of it.
 
-use super::{field, plural, shorten};
-use crate::app::dialog::{KEEP_PLANNING_MESSAGE, REFUSED_LABEL, REFUSED_MESSAGE, STILL_PLANNING_LABEL};
-use crate::app::spinner::{elapsed, short_count};
+use super::{CallLabel, counted, field};
+use crate::app::dialog::{KEEP_PLANNING_MESSAGE, REFUSED_MESSAGE};
+use crate::app::record::told::without_model_text;
+use crate::app::spinner::short_count;
 use crate::diff::{self, DiffRowHunk, DiffSign};
 use engine::{ToolClass, tool_facts};
 use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
-use terminal::markdown;
-use terminal::style::{StyledLine, TextStyle};
 use terminal::text;
-use terminal::theme::{Theme, ThemeToken};
 
-/// Lines of a result that are shown.
-const PREVIEW_LINES: usize = 4;
-const DIFF_ROWS: usize = 60;
-/// The result the model receives for a call that an interrupt prevented; `INTERRUPTED` is shown to the user instead.
+/// The result the model receives for a call that an interrupt prevented.
 const NOT_RUN: &str = "Not run: the user interrupted the turn.";
-pub const INTERRUPTED: &str = "Interrupted";
 
 /// A result as the engine sends it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CallOutcome {
     pub text: String,
     pub is_error: bool,
@@ -38,65 +32,174 @@ impl CallOutcome {
     fn text_at(&self, pointer: &str) -> &str {
         self.detail.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
-}
 
-/// The lines under a finished call.
-pub fn result(tool: &str, input: &Value, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
-    if outcome.is_error {
-        let (text, token) = match strip_tags(&outcome.text) {
-            NOT_RUN => (INTERRUPTED, ThemeToken::Inactive),
-            // For a resumed conversation only the message to the model is known.
-            REFUSED_MESSAGE => (REFUSED_LABEL, ThemeToken::Inactive),
-            KEEP_PLANNING_MESSAGE => (STILL_PLANNING_LABEL, ThemeToken::Inactive),
-            text => (text, ThemeToken::Error),
-        };
-        return with_corner(preview(text, theme.fg(token), theme), theme);
+    fn flag_at(&self, pointer: &str) -> bool {
+        self.detail.pointer(pointer).and_then(Value::as_bool) == Some(true)
     }
-    if let Some(summary) = summary(tool, outcome) {
-        return with_corner(vec![StyledLine::plain(summary)], theme);
-    }
-    match (tool_facts(tool).class, tool) {
-        (ToolClass::Edit, _) => change_lines(tool, input, outcome, theme, columns),
-        (ToolClass::PlanExit, _) => approved_plan(input, outcome, theme, columns),
-        (ToolClass::Question, _) => with_corner(answers(outcome, theme), theme),
-        (ToolClass::Agent, _) => with_corner(agent_report(outcome, theme), theme),
-        (_, "TodoWrite") => Vec::new(),
-        (_, "TaskOutput") => {
-            let mut lines = vec![StyledLine::plain(outcome.text_at("/task/status").to_owned())];
-            lines.extend(preview(outcome.text_at("/task/output"), TextStyle::PLAIN, theme));
-            with_corner(
-                if lines[0].is_empty() { preview(&outcome.text, TextStyle::PLAIN, theme) } else { lines },
-                theme,
-            )
-        }
-        _ => with_corner(preview(&outcome.text, TextStyle::PLAIN, theme), theme),
+
+    /// The text without what is written for the model.
+    fn told(&self) -> String {
+        without_model_text(strip_tags(&self.text))
     }
 }
 
-/// A short summary of the result; `None` for tools whose result is shown in another way.
-pub fn summary(tool: &str, outcome: &CallOutcome) -> Option<String> {
+/// What is shown below a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallDetail {
+    Nothing,
+    /// An output, with the colours of the command.
+    Output(String),
+    /// A text that is too long for the stream and is no news there; shown where there are no limits.
+    Whole(String),
+    /// The output of a failed command.
+    Failure(String),
+    /// Why a call could not be carried out.
+    Reason(String),
+    /// A change of a file. `is_dim` for one that was refused.
+    Change {
+        path: String,
+        hunks: Vec<DiffRowHunk>,
+        is_dim: bool,
+    },
+    /// The text of an agent: Markdown.
+    Report(String),
+    /// A plan that was approved: Markdown.
+    Plan(String),
+    /// Questions with their answers.
+    Answers(Vec<(String, String)>),
+}
+
+/// How a call ended, as it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallEnd {
+    Done,
+    Failed,
+    /// Interrupted or refused by a person: no error.
+    Stopped,
+}
+
+/// A finished call as it is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallTale {
+    pub end: CallEnd,
+    pub facts: Vec<String>,
+    /// The call names its own time, or has none.
+    pub is_timed: bool,
+    pub detail: CallDetail,
+}
+
+impl CallTale {
+    fn done(facts: Vec<String>, detail: CallDetail) -> Self {
+        Self { end: CallEnd::Done, facts, is_timed: false, detail }
+    }
+}
+
+/// Tells a finished call. `is_refused` for one that a person refused.
+pub fn tale(tool: &str, input: &Value, label: &CallLabel, outcome: &CallOutcome, is_refused: bool) -> CallTale {
+    if outcome.is_error || is_refused {
+        return unsuccessful(tool, input, outcome, is_refused);
+    }
+    let whole = || CallDetail::Whole(outcome.told());
     match (tool_facts(tool).class, tool) {
-        (ToolClass::Read, _) => Some(read_summary(outcome)),
-        (ToolClass::Search, _) | (_, super::LISTING) => Some(search_summary(outcome)),
-        (_, "WebSearch") => {
-            let pieces = outcome.detail.get("results").and_then(Value::as_array)?;
-            let links = pieces.iter().filter_map(|piece| piece.get("content").and_then(Value::as_array));
-            Some(counted(links.map(Vec::len).sum(), "result"))
-        }
+        (ToolClass::Shell, _) => command(outcome),
+        (ToolClass::Edit, _) => change(tool, input, outcome),
+        (ToolClass::Read, _) => CallTale::done(vec![read_fact(outcome)], whole()),
+        (ToolClass::Search, _) | (_, super::LISTING) => CallTale::done(vec![search_fact(outcome)], whole()),
+        (ToolClass::PlanEntry, _) => CallTale::done(vec!["plan mode is on".into()], CallDetail::Nothing),
+        (ToolClass::PlanExit, _) => approved_plan(input, outcome),
+        (ToolClass::Question, _) => answers(outcome),
+        (ToolClass::Agent, _) => agent(outcome),
+        (ToolClass::Skill, _) => CallTale::done(Vec::new(), whole()),
+        (_, "WebSearch") => CallTale::done(web_fact(outcome).into_iter().collect(), whole()),
         (ToolClass::ToolSearch, _) => {
-            let found = outcome.detail.get("matches").and_then(Value::as_array)?;
-            Some(counted(found.len(), "tool"))
+            let found = outcome.detail.get("matches").and_then(Value::as_array);
+            CallTale::done(found.map(|found| counted(found.len(), "tool")).into_iter().collect(), whole())
         }
-        (ToolClass::PlanEntry, _) => Some("Plan mode is on".into()),
-        (ToolClass::Agent, _) if outcome.text_at("/status") == "async_launched" => {
-            Some("Runs in the background".into())
+        (_, "TodoWrite") => CallTale::done(Vec::new(), CallDetail::Nothing),
+        (_, "TaskOutput") => background_output(outcome),
+        (_, "TaskStop") => CallTale::done(vec!["stopped".into()], CallDetail::Nothing),
+        (ToolClass::TaskList | ToolClass::Message | ToolClass::Worktree, _) => {
+            CallTale { is_timed: true, ..CallTale::done(Vec::new(), CallDetail::Output(outcome.told())) }
         }
-        _ => None,
+        _ if label.name.is_empty() => CallTale::done(Vec::new(), CallDetail::Nothing),
+        _ => shown_output(outcome.told()),
     }
 }
 
-fn counted(count: usize, word: &str) -> String {
-    format!("{count} {}", plural(count, word))
+fn shown_output(text: String) -> CallTale {
+    let facts = if text.trim().is_empty() { vec!["no output".to_owned()] } else { Vec::new() };
+    CallTale::done(facts, CallDetail::Output(text))
+}
+
+/// A call that failed, was refused or was interrupted.
+fn unsuccessful(tool: &str, input: &Value, outcome: &CallOutcome, is_refused: bool) -> CallTale {
+    let text = outcome.told();
+    let text = text.trim();
+    let stopped =
+        |facts: &str, detail| CallTale { end: CallEnd::Stopped, facts: vec![facts.to_owned()], is_timed: true, detail };
+    let is_edit = tool_facts(tool).class == ToolClass::Edit;
+    let refused = || if is_edit { proposed_change(tool, input) } else { CallDetail::Nothing };
+    match text {
+        NOT_RUN => return stopped("interrupted", CallDetail::Nothing),
+        KEEP_PLANNING_MESSAGE => return stopped("still planning", CallDetail::Nothing),
+        REFUSED_MESSAGE => return stopped("denied", refused()),
+        words if is_refused => {
+            let words = text::clean(words).replace('\n', " ");
+            return stopped(&format!("denied: {words}"), refused());
+        }
+        _ => {}
+    }
+    if tool_facts(tool).class == ToolClass::Shell {
+        return failed_command(text, outcome);
+    }
+    let (facts, detail) = (Vec::new(), CallDetail::Reason(text.to_owned()));
+    CallTale { end: CallEnd::Failed, facts, is_timed: false, detail }
+}
+
+fn failed_command(text: &str, outcome: &CallOutcome) -> CallTale {
+    if outcome.flag_at("/interrupted") {
+        let time = outcome.number_at("/timedOutAfterMs").map(|ms| duration_words(Duration::from_millis(ms)));
+        let (end, fact) = match time {
+            Some(time) => (CallEnd::Failed, format!("stopped after {time}")),
+            None => (CallEnd::Stopped, "interrupted".to_owned()),
+        };
+        let detail = CallDetail::Output(outcome.text_at("/stdout").to_owned());
+        return CallTale { end, facts: vec![fact], is_timed: false, detail };
+    }
+    let code = text.strip_prefix("Exit code ").and_then(|rest| rest.split('\n').next());
+    let Some(code) = code.filter(|code| !code.is_empty() && code.bytes().all(|b| b.is_ascii_digit())) else {
+        let detail = CallDetail::Reason(text.to_owned());
+        return CallTale { end: CallEnd::Failed, facts: Vec::new(), is_timed: false, detail };
+    };
+    let output = text.split_once('\n').map_or("", |(_, output)| output);
+    let (facts, detail) = (vec![format!("exit {code}")], CallDetail::Failure(output.to_owned()));
+    CallTale { end: CallEnd::Failed, facts, is_timed: false, detail }
+}
+
+/// A command that ended by itself, or goes on in the background.
+fn command(outcome: &CallOutcome) -> CallTale {
+    let known = outcome.detail.get("stdout").is_some();
+    let streams = [outcome.text_at("/stdout"), outcome.text_at("/stderr")];
+    let output = if known {
+        streams.iter().filter(|s| !s.is_empty()).copied().collect::<Vec<_>>().join("\n")
+    } else {
+        outcome.told()
+    };
+    if outcome.flag_at("/isImage") {
+        return CallTale::done(vec!["an image".into()], CallDetail::Nothing);
+    }
+    if !outcome.text_at("/backgroundTaskId").is_empty() {
+        let moved = outcome.flag_at("/backgroundedByUser") || outcome.number_at("/timedOutAfterMs").is_some();
+        let fact = if moved { "moved to the background" } else { "in the background" };
+        let facts = vec![fact.to_owned(), "/tasks shows it".to_owned()];
+        return CallTale { is_timed: true, ..CallTale::done(facts, CallDetail::Output(output)) };
+    }
+    let meaning = outcome.text_at("/returnCodeInterpretation");
+    let mut tale = shown_output(output);
+    if !meaning.is_empty() {
+        tale.facts = vec![text::clean(meaning)];
+    }
+    tale
 }
 
 /// Removes the tag for the model that wraps validation errors.
@@ -106,11 +209,11 @@ fn strip_tags(text: &str) -> &str {
     inner.unwrap_or(text)
 }
 
-fn read_summary(outcome: &CallOutcome) -> String {
+fn read_fact(outcome: &CallOutcome) -> String {
     // The result counts the empty line after a final line break as well.
     let over = u64::from(outcome.text_at("/file/content").ends_with('\n'));
     let count = |pointer| outcome.number_at(pointer).map(|lines: u64| lines.saturating_sub(over));
-    let shown = count("/file/numLines").or_else(|| outcome.detail.is_null().then(|| lines_in(&outcome.text)));
+    let shown = count("/file/numLines").or_else(|| outcome.detail.is_null().then(|| lines_in(&outcome.told())));
     match (outcome.text_at("/type"), shown, count("/file/totalLines")) {
         ("image", ..) => "an image".into(),
         ("pdf" | "parts", ..) => "a document".into(),
@@ -121,87 +224,71 @@ fn read_summary(outcome: &CallOutcome) -> String {
 }
 
 fn lines_in(text: &str) -> u64 {
-    text.lines().count() as u64
+    text.trim_end().lines().count() as u64
 }
 
-fn search_summary(outcome: &CallOutcome) -> String {
+fn search_fact(outcome: &CallOutcome) -> String {
     let files = outcome.number_at("/numFiles").or_else(|| outcome.number_at("/totalFiles"));
     match (outcome.number_at("/numLines"), files) {
         (Some(lines), _) if lines > 0 => counted(lines as usize, "line"),
+        (_, Some(0)) => "nothing found".into(),
         (_, Some(files)) => counted(files as usize, "file"),
-        (_, None) if outcome.detail.is_null() => counted(lines_in(&outcome.text) as usize, "line"),
+        (_, None) if outcome.detail.is_null() => counted(lines_in(&outcome.told()) as usize, "line"),
         (_, None) => "searched".into(),
     }
 }
 
+fn web_fact(outcome: &CallOutcome) -> Option<String> {
+    let pieces = outcome.detail.get("results").and_then(Value::as_array)?;
+    let links = pieces.iter().filter_map(|piece| piece.get("content").and_then(Value::as_array));
+    Some(counted(links.map(Vec::len).sum(), "result"))
+}
+
+fn background_output(outcome: &CallOutcome) -> CallTale {
+    let status = outcome.text_at("/task/status");
+    if status.is_empty() {
+        return shown_output(outcome.told());
+    }
+    CallTale::done(vec![status.to_owned()], CallDetail::Output(outcome.text_at("/task/output").to_owned()))
+}
+
 /// The questions with the answers of the user.
-fn answers(outcome: &CallOutcome, theme: &Theme) -> Vec<StyledLine> {
+fn answers(outcome: &CallOutcome) -> CallTale {
     let answers = outcome.detail.get("answers").and_then(Value::as_object).filter(|answers| !answers.is_empty());
-    let Some(answers) = answers else { return preview(&outcome.text, TextStyle::PLAIN, theme) };
-    let row = |(question, answer): (&String, &Value)| {
-        let question = text::clean(question).replace('\n', " ");
-        let answer = text::clean(answer.as_str().unwrap_or_default()).replace('\n', " ");
-        StyledLine::styled(format!("{question} "), theme.fg(ThemeToken::Inactive))
-            .and(format!("→ {answer}"), TextStyle::PLAIN)
-    };
-    answers.iter().map(row).collect()
+    let Some(answers) = answers else { return shown_output(outcome.told()) };
+    let pair =
+        |(question, answer): (&String, &Value)| (one_line(question), one_line(answer.as_str().unwrap_or_default()));
+    let detail = CallDetail::Answers(answers.iter().map(pair).collect());
+    CallTale { is_timed: true, ..CallTale::done(Vec::new(), detail) }
 }
 
-/// The statistics of an agent and the beginning of its report.
-fn agent_report(outcome: &CallOutcome, theme: &Theme) -> Vec<StyledLine> {
-    let report = outcome.detail.pointer("/content/0/text").and_then(Value::as_str).unwrap_or(&outcome.text);
-    let mut lines = Vec::new();
+fn one_line(text: &str) -> String {
+    text::clean(text).replace('\n', " ")
+}
+
+/// The statistics of an agent and its report.
+fn agent(outcome: &CallOutcome) -> CallTale {
+    if outcome.text_at("/status") == "async_launched" {
+        let facts = vec!["in the background".to_owned()];
+        return CallTale { is_timed: true, ..CallTale::done(facts, CallDetail::Nothing) };
+    }
+    let report = outcome.detail.pointer("/content/0/text").and_then(Value::as_str);
+    let mut facts = Vec::new();
     if let Some(uses) = outcome.number_at("/totalToolUseCount") {
-        let tokens = short_count(outcome.number_at("/totalTokens").unwrap_or(0));
-        let took = elapsed(Duration::from_millis(outcome.number_at("/totalDurationMs").unwrap_or(0)));
-        let facts = format!("Done ({} · {tokens} tokens · {took})", counted(uses as usize, "tool use"));
-        lines.push(StyledLine::plain(facts));
+        facts.push(counted(uses as usize, "call"));
+        facts.push(format!("{} tokens", short_count(outcome.number_at("/totalTokens").unwrap_or(0))));
     }
-    lines.extend(preview(report, theme.fg(ThemeToken::Inactive), theme));
-    lines
+    let took = Duration::from_millis(outcome.number_at("/totalDurationMs").unwrap_or(0));
+    facts.extend((took >= LEAST_TIME).then(|| duration_words(took)));
+    let is_timed = outcome.number_at("/totalDurationMs").is_some();
+    let detail = CallDetail::Report(report.map_or_else(|| outcome.told(), without_model_text));
+    CallTale { is_timed, ..CallTale::done(facts, detail) }
 }
 
-/// An approved plan, because the dialog that showed it is closed. A long plan was already printed above the dialog.
-fn approved_plan(input: &Value, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
+/// An approved plan, because the dialog that showed it is closed.
+fn approved_plan(input: &Value, outcome: &CallOutcome) -> CallTale {
     let plan = Some(outcome.text_at("/plan")).filter(|plan| !plan.is_empty()).unwrap_or_else(|| field(input, "plan"));
-    let look = |columns| markdown::MarkdownOptions {
-        theme,
-        columns,
-        syntax: markdown::SyntaxColouring::Coloured,
-        wrap: markdown::ProseWrap::Terminal,
-    };
-    let mut lines = vec![StyledLine::styled("Approved", theme.fg(ThemeToken::Success))];
-    if markdown::render(plan, &look(columns)).len() <= crate::app::dialog::PREVIEW_ROWS {
-        lines.extend(markdown::render(plan, &look(columns.saturating_sub(4))));
-    }
-    with_corner(lines, theme)
-}
-
-/// The first lines, and the number of further ones.
-fn preview(text: &str, style: TextStyle, theme: &Theme) -> Vec<StyledLine> {
-    let clean = text::clean(text);
-    let all: Vec<&str> = clean.trim_end().split('\n').collect();
-    if all.len() == 1 && all[0].is_empty() {
-        return vec![StyledLine::styled("(no output)", theme.fg(ThemeToken::Inactive))];
-    }
-    let shown = if all.len() <= PREVIEW_LINES + 1 { all.len() } else { PREVIEW_LINES };
-    let mut lines: Vec<StyledLine> = all[..shown].iter().map(|line| StyledLine::styled(shorten(line), style)).collect();
-    if shown < all.len() {
-        let more = format!("… +{} lines (ctrl+o to expand)", all.len() - shown);
-        lines.push(StyledLine::styled(more, theme.fg(ThemeToken::Inactive)));
-    }
-    lines
-}
-
-/// Puts the corner glyph before the first line and indents the others.
-pub fn with_corner(lines: Vec<StyledLine>, theme: &Theme) -> Vec<StyledLine> {
-    let hang = |(index, line): (usize, StyledLine)| {
-        let mut out = StyledLine::styled(if index == 0 { "  ⎿ " } else { "    " }, theme.fg(ThemeToken::Inactive));
-        out.fill = line.fill;
-        out.append(line);
-        out
-    };
-    lines.into_iter().enumerate().map(hang).collect()
+    CallTale { is_timed: true, ..CallTale::done(vec!["approved".into()], CallDetail::Plan(plan.to_owned())) }
 }
 
 #[derive(Deserialize)]
@@ -213,7 +300,7 @@ struct PatchHunk {
 }
 
 /// The hunks of a `structuredPatch`.
-pub fn hunks_of(detail: &Value) -> Vec<DiffRowHunk> {
+fn hunks_of(detail: &Value) -> Vec<DiffRowHunk> {
     let patch = detail.get("structuredPatch").and_then(|patch| Vec::<PatchHunk>::deserialize(patch).ok());
     let read = |hunk: PatchHunk| {
         let (mut old, mut new) = (hunk.old_start, hunk.new_start);
@@ -240,30 +327,49 @@ pub fn hunks_of(detail: &Value) -> Vec<DiffRowHunk> {
     patch.into_iter().flatten().map(read).collect()
 }
 
-fn change_lines(tool: &str, input: &Value, outcome: &CallOutcome, theme: &Theme, columns: usize) -> Vec<StyledLine> {
-    let path = field(input, "file_path");
-    let look = diff::DiffOptions { theme, columns: columns.saturating_sub(4), path, limit: DIFF_ROWS };
+fn change(tool: &str, input: &Value, outcome: &CallOutcome) -> CallTale {
     let hunks = hunks_of(&outcome.detail);
+    let path = field(input, "file_path").to_owned();
     if hunks.is_empty() {
         let content = field(input, "content");
-        if tool == "Write" && !content.is_empty() {
-            let created = diff::diff_texts("", content, 1);
-            let count = content.lines().count();
-            let mut lines = vec![StyledLine::plain(format!("Wrote {count} {}", plural(count, "line")))];
-            lines.extend(diff::render(&created, &diff::DiffOptions { limit: 12, ..look }));
-            return with_corner(lines, theme);
+        if tool != "Write" || content.is_empty() {
+            let told = one_line(outcome.told().lines().next().unwrap_or_default());
+            let facts = if tool == "NotebookEdit" { vec![told] } else { Vec::new() };
+            return CallTale::done(facts, CallDetail::Nothing);
         }
-        return with_corner(preview(&outcome.text, TextStyle::PLAIN, theme), theme);
+        let facts = vec![counted(content.lines().count(), "line")];
+        let detail = CallDetail::Change { path, hunks: diff::diff_texts("", content, 1), is_dim: false };
+        return CallTale::done(facts, detail);
     }
     let (added, removed) = diff::counts(&hunks);
-    let summary = format!(
-        "{added} {} and {removed} {}",
-        if added == 1 { "addition" } else { "additions" },
-        if removed == 1 { "removal" } else { "removals" }
-    );
-    let mut lines = vec![StyledLine::plain(summary)];
-    lines.extend(diff::render(&hunks, &look));
-    with_corner(lines, theme)
+    CallTale::done(vec![format!("+{added} −{removed}")], CallDetail::Change { path, hunks, is_dim: false })
+}
+
+/// The change of an edit that was not made. Its place in the file is not known.
+fn proposed_change(tool: &str, input: &Value) -> CallDetail {
+    let path = field(input, "file_path").to_owned();
+    let edits = input.get("edits").and_then(Value::as_array).map_or(std::slice::from_ref(input), Vec::as_slice);
+    let part = |edit: &Value| diff::diff_texts(field(edit, "old_string"), field(edit, "new_string"), 1);
+    let hunks = if tool == "Write" {
+        diff::diff_texts("", field(input, "content"), 1)
+    } else {
+        edits.iter().flat_map(part).collect()
+    };
+    if hunks.is_empty() { CallDetail::Nothing } else { CallDetail::Change { path, hunks, is_dim: true } }
+}
+
+/// Shorter times are not told.
+pub const LEAST_TIME: Duration = Duration::from_secs(1);
+
+/// A time as it is told: `2.1 s`, `12 s`, `1 min 5 s`.
+pub fn duration_words(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..10 => format!("{}.{} s", seconds, time.subsec_millis() / 100),
+        10..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
 }
 
 #[cfg(test)]
