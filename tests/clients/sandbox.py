@@ -105,6 +105,26 @@ class Sandbox:
         rest = self.finish(process)
         return Finished(rest.code, "".join(read) + rest.out, rest.err)
 
+    def add_foreign_transcript(self):
+        """Lines of other writers: repeated, incomplete, of agents, broken."""
+
+        def line(message, request, tokens, written=None, **more):
+            usage = {"input_tokens": tokens, "output_tokens": 2}
+            usage |= {"cache_creation": written, "cache_creation_input_tokens": 100} if written else {}
+            answer = {"id": message, "model": MODEL, "role": "assistant", "content": [], "usage": usage}
+            return {"type": "assistant", "timestamp": "2026-03-04T23:30:00.000Z", "message": answer, "requestId": request, **more}
+
+        session = self.config / "projects/-foreign/33333333-3333-4333-8333-333333333333"
+        agents = session / "subagents"
+        agents.mkdir(parents=True)
+        split = {"ephemeral_5m_input_tokens": 7, "ephemeral_1h_input_tokens": 5}
+        own = [line("m1", "r1", 10), line("m1", "r1", 30), line("m1", "r2", 5), line("m2", "r3", 8, split), line("m2", "r3", 4)]
+        own += [line("m3", "r4", 1.5), line("", "r5", 6), {**line("m4", "r6", 7), "timestamp": "yesterday"}]
+        side = [line("m1", "r9", 900, isSidechain=True), line("m9", "r7", 50, isSidechain=True), line("m9", "r8", 60, isSidechain=True)]
+        for path, lines in [(session.with_suffix(".jsonl"), own), (agents / "agent-a1.jsonl", side)]:
+            text = [json.dumps(entry, separators=(",", ":")) for entry in lines]
+            path.write_text("\n".join([*text, '{"usage":{']) + "\n")
+
     def transcripts(self):
         return sorted(self.config.glob("projects/*/*.jsonl"))
 

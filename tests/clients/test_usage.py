@@ -124,3 +124,34 @@ def test_other_reports_read_the_same_lines(box, model):
     assert_same(outside(box, "daily")["totals"], [done.result])
     (block,) = [block for block in outside(box, "blocks")["blocks"] if block["entries"]]
     assert block["costUSD"] == pytest.approx(done.result["total_cost_usd"])
+
+
+def own_report(box, by):
+    done = box.feed("", "usage", "--by", by, "--json")
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+# [LNG-30]
+def test_the_report_equals_the_outside_one(box, model):
+    calls = [tool("Glob", {"pattern": f"{n}*"}, f"toolu_{n}") for n in range(3)]
+    model.push(
+        reply(thinking("Hm."), text("Looking."), *calls, usage=usage(15, 9000, 400), output_tokens=777),
+        reply(text("Done."), usage=usage(3, 120, 9400), output_tokens=21),
+        reply(text("b"), usage=usage(600, 20, 30), output_tokens=60),
+        reply(tool("Agent", {"description": "d", "prompt": "p", "subagent_type": "general-purpose"}, "toolu_a"), usage=usage(9), output_tokens=4),
+        reply(text("found"), usage=usage(70, 5, 6), output_tokens=8),
+        reply(text("end"), usage=usage(80), output_tokens=2),
+    )
+    first = box.ask("a")
+    box.ask("b", "--resume", first.session, "--fork-session")
+    box.ask("c")
+    box.add_foreign_transcript()
+    theirs, sessions = outside(box), own_report(box, "session")
+    same = ("inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens", "totalTokens")
+    assert {key: sessions["totals"][key] for key in same} == {key: theirs["totals"][key] for key in same}
+    days = {row["date"]: row for row in outside(box, "daily")["daily"]}
+    ours = {row["day"]: row for row in own_report(box, "day")["rows"]}
+    assert {day: [row[key] for key in same] for day, row in ours.items()} == {
+        day: [row[key] for key in same] for day, row in days.items()
+    }

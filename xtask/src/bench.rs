@@ -20,6 +20,7 @@ mod rewind;
 mod search;
 mod server;
 mod sessions;
+mod spending;
 mod start;
 mod table;
 mod terminal;
@@ -39,7 +40,7 @@ use table::{MOST_LOAD, Row, median};
 const HELP: &str = "cargo xtask bench [--quick] [--only WORD] [--profile NAME] [--binary FILE]
 
 Builds gimlet as it is published (profile dist) and measures it, or the FILE given. --only runs the groups whose name contains WORD:
-start, extensions, facts, turns, hooks, mcp, stream, output, resume, rewind, crowd, agents, search, sessions, permission, control, terminal.";
+start, extensions, facts, turns, hooks, mcp, stream, output, resume, rewind, crowd, agents, search, sessions, usage, permission, control, terminal.";
 
 struct Options {
     quick: bool,
@@ -58,7 +59,7 @@ struct Bench {
 
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
-const GROUPS: [Group; 17] = [
+const GROUPS: [Group; 18] = [
     ("start", start::rows),
     ("extensions", extensions::rows),
     ("facts", facts::rows),
@@ -73,6 +74,7 @@ const GROUPS: [Group; 17] = [
     ("agents", agents::rows),
     ("search", search::rows),
     ("sessions", sessions::rows),
+    ("usage", spending::rows),
     ("permission", permission::rows),
     ("control", control::rows),
     ("terminal", terminal::rows),

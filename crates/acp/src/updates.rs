@@ -60,7 +60,7 @@ impl UpdateBuilder {
             SdkMessage::ToolProgress(progress) => vec![status(&progress.tool_use_id, ToolCallStatus::InProgress)],
             SdkMessage::Result(result) => self.usage(result).into_iter().collect(),
             SdkMessage::System(said) => system(&said.body).into_iter().collect(),
-            SdkMessage::Init(_) | SdkMessage::Reset(_) => Vec::new(),
+            SdkMessage::Init(_) | SdkMessage::RateLimit(_) | SdkMessage::Reset(_) => Vec::new(),
         }
     }
 

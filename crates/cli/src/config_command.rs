@@ -238,6 +238,7 @@ impl<'a> SettingExplanation<'a> {
                 (Some(_), _) if leaf.is_some_and(|leaf| leaf.no_effect.is_some()) => "has no effect in gimlet",
                 (Some(_), _) => match (merge, decided) {
                     (MergeRule::Append | MergeRule::Deep | MergeRule::PerEntry, _) => "joined",
+                    (MergeRule::Lowest, _) => "counts if it is the lowest",
                     (MergeRule::Replace | MergeRule::Sticky(_), false) => "wins",
                     (MergeRule::Replace | MergeRule::Sticky(_), true) => "hidden by a higher file",
                 },
@@ -250,6 +251,7 @@ impl<'a> SettingExplanation<'a> {
             MergeRule::Append => "lists of all files are joined",
             MergeRule::Deep => "members of all files are joined",
             MergeRule::PerEntry => "members of all files are joined, each one whole",
+            MergeRule::Lowest => "the lowest of all files wins",
             MergeRule::Sticky(true) => "true in any file wins",
             MergeRule::Sticky(false) => "false in any file wins",
         };

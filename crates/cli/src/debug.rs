@@ -16,8 +16,25 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 
-const OWN_CRATES: [&str; 11] =
-    ["gimlet", "headless", "engine", "tools", "model", "store", "config", "permission", "http", "sys", "wire"];
+const OWN_CRATES: [&str; 17] = [
+    "gimlet",
+    "headless",
+    "tui",
+    "terminal",
+    "acp",
+    "engine",
+    "session_parts",
+    "tools",
+    "hooks",
+    "mcp",
+    "model",
+    "store",
+    "config",
+    "permission",
+    "http",
+    "sys",
+    "wire",
+];
 
 /// Starts the log when the flags or the environment request one. A failure is reported and not fatal.
 pub(crate) fn start(debug: &DebugArgs, env: &Env, session: &mut SessionChoice) -> Result<(), String> {

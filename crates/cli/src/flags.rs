@@ -127,6 +127,8 @@ pub(crate) const FLAGS: &[CliFlag] = &[
     row("replay-user-messages", Switch, "", Run, "With stream-json in and out: echo prompts", Set(|a, _| a.replay_user_messages = true)),
     row("json-schema", One, "schema", Run, "Answer with JSON that fits this schema", Set(|a, v| a.json_schema = last(v))),
     row("max-turns", One, "n", Run, "Stop after that many model steps", Check(max_turns)),
+    row("wait-for-limits", Switch, "", Run, "Wait until a limit of the provider is lifted, and go on", Set(|a, _| a.options.limits.wait_for_limits = true)),
+    row("max-turn-usd", One, "amount", Run, "Stop a turn when its estimated cost reaches this", Check(max_turn_usd)),
     row("max-budget-usd", One, "amount", Run, "Stop when the estimated cost reaches this", Check(max_budget)),
 
     row("continue", Switch, "", Session, "Continue the latest conversation of this directory", Set(|a, _| a.continue_last = true)).short('c'),
@@ -183,6 +185,7 @@ pub(crate) const FLAGS: &[CliFlag] = &[
     row("debug-file", One, "path", Diagnosis, "Write the debug log to this file", Set(|a, v| { a.debug.on = true; a.debug.file = path(v); })),
     row("debug-to-stderr", Switch, "", Hidden, "", Set(|a, _| { a.debug.on = true; a.debug.to_stderr = true; })),
 
+    row("include-cache-events", Switch, "", Run, "Tell cache misses in stream-json", Set(|a, _| a.options.host.cache_events = true)),
     row("include-hook-events", Switch, "", Run, "Tell every run of a hook in stream-json", Set(|a, _| a.options.host.hook_events = true)),
     row("init", Switch, "", Session, "Run Setup hooks (init) first", Set(|a, _| a.options.configuration.setup = Some("init"))),
     row("maintenance", Switch, "", Session, "Run Setup hooks (maintenance) first", Set(|a, _| a.options.configuration.setup = Some("maintenance"))),
@@ -266,10 +269,18 @@ fn max_turns(args: &mut Args, values: Vec<String>) -> Result<(), String> {
 }
 
 fn max_budget(args: &mut Args, values: Vec<String>) -> Result<(), String> {
-    let amount: Option<f64> = last(values).and_then(|v| v.trim().parse().ok());
-    let amount = amount.filter(|a| a.is_finite() && *a > 0.0);
-    args.options.limits.max_budget_usd = Some(amount.ok_or("It must be a number greater than 0.")?);
+    args.options.limits.max_budget_usd = Some(dollars(values)?);
     Ok(())
+}
+
+fn max_turn_usd(args: &mut Args, values: Vec<String>) -> Result<(), String> {
+    args.options.limits.max_turn_usd = Some(dollars(values)?);
+    Ok(())
+}
+
+fn dollars(values: Vec<String>) -> Result<f64, String> {
+    let amount: Option<f64> = last(values).and_then(|v| v.trim().parse().ok());
+    Ok(amount.filter(|a| a.is_finite() && *a > 0.0).ok_or("It must be a number greater than 0.")?)
 }
 
 fn drops_turn(args: &mut Args, values: Vec<String>) -> Result<(), String> {

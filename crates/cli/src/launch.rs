@@ -66,7 +66,7 @@ pub(crate) fn job(args: Args, around: &LaunchEnvironment) -> Result<HeadlessJob,
         message: format!("Error: the current directory is not available ({error}). Change to one that exists"),
         reason: Some("cwd_unavailable"),
     })?;
-    let output = output(&args);
+    let (output, verbose) = (output(&args), args.verbose);
     let input = match args.input {
         Some(FormatFlag::StreamJson) => RunInput::StreamJson { first: args.prompt.clone() },
         Some(FormatFlag::Text | FormatFlag::Json) | None => RunInput::Text { argument: args.prompt.clone() },
@@ -78,6 +78,7 @@ pub(crate) fn job(args: Args, around: &LaunchEnvironment) -> Result<HeadlessJob,
         boot: StartRequest { env: around.env.clone(), cwd, options },
         input,
         output,
+        verbose,
         missing_prompt_hint: hint,
     })
 }

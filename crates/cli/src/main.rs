@@ -26,6 +26,7 @@ mod subcommand;
 mod trust;
 mod undo;
 mod update;
+mod usage;
 
 use crate::args::Args;
 use crate::launch::{LaunchEnvironment, LaunchRefusal};
@@ -93,6 +94,7 @@ fn run_subcommand(what: CliSubcommand, name: &str, rest: &[OsString]) -> u8 {
         CliSubcommand::Trust => print_outcome(trust::run(rest, &Env::snapshot())),
         CliSubcommand::Rewind => print_outcome(rewind::run(rest, &Env::snapshot())),
         CliSubcommand::Undo => print_outcome(undo::run(rest, &Env::snapshot())),
+        CliSubcommand::Usage => print_outcome(usage::run(rest, &Env::snapshot())),
         CliSubcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
             Ok((text, code)) => print(&text).max(code),
             Err(message) => fail(&message),

@@ -25,8 +25,14 @@ fn join_value(shape: &KeyShape, merge: MergeRule, high: &mut Value, low: &Value)
             }
         }
         (MergeRule::Sticky(value), high, low) if *low == Value::Bool(value) => *high = Value::Bool(value),
+        (MergeRule::Lowest, high, low) if low.as_f64() < high.as_f64() => high.clone_from(low),
         (
-            MergeRule::Replace | MergeRule::Append | MergeRule::Deep | MergeRule::PerEntry | MergeRule::Sticky(_),
+            MergeRule::Replace
+            | MergeRule::Append
+            | MergeRule::Deep
+            | MergeRule::PerEntry
+            | MergeRule::Sticky(_)
+            | MergeRule::Lowest,
             _,
             _,
         ) => {}

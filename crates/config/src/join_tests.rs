@@ -73,3 +73,17 @@ fn every_kind_of_key_joins_as_documented() {
         "disableClaudeAiConnectors": true, "hooks": {"Stop": [1, 2], "Setup": [3]}});
     assert_eq!(Value::Object(joined(&of(&high), &of(&low))), expected);
 }
+
+/// [LNG-35] Of a budget the lowest of all layers counts, so a project cannot loosen what a user or an administrator set.
+#[test]
+fn the_lowest_budget_wins() {
+    let joined = |high: Value, low: Value| {
+        let mut high = high.as_object().unwrap().clone();
+        join(Settings::KEYS, &mut high, low.as_object().unwrap());
+        high["budgets"].clone()
+    };
+    let (low, high) = (json!({"budgets": {"dailyUsd": 1.5}}), json!({"budgets": {"dailyUsd": 9, "turnUsd": 2}}));
+    let both = json!({"dailyUsd": 1.5, "turnUsd": 2});
+    assert_eq!(joined(high.clone(), low.clone()), both);
+    assert_eq!(joined(low, high), both);
+}

@@ -1,6 +1,7 @@
 //! Slash commands that this crate carries out itself instead of sending them to the model. The module `table` lists
 //! them; this module finds the row, runs it as a turn, and records and shows the reply.
 
+mod budget;
 mod cd;
 mod changes;
 mod clear;
@@ -176,6 +177,7 @@ async fn perform(session: &mut LiveSession, typed: &TypedCommand, turn: &TurnSta
         CommandAction::Agents => show::agents(&session.io),
         CommandAction::Autocompact => switch::autocompact(session, arguments),
         CommandAction::Btw => ask_aside(session, arguments, turn).await?,
+        CommandAction::Budget => budget::run(session, arguments).await,
         CommandAction::Context => {
             session.wait_for_servers(&turn.token).await?;
             let (text, usage) = context_usage::report(session, arguments);
@@ -197,7 +199,7 @@ async fn perform(session: &mut LiveSession, typed: &TypedCommand, turn: &TurnSta
         CommandAction::Status => show::status(session),
         CommandAction::Tasks => show::tasks(&session.io),
         CommandAction::Todos => show::todos(&session.io),
-        CommandAction::Usage => show::usage(session),
+        CommandAction::Usage => show::usage(session).await,
         CommandAction::Terminal => {
             CommandReply::for_user(format!("/{} needs the terminal interface and is not available here.", typed.name))
         }

@@ -59,6 +59,10 @@ pub(crate) enum RequestFailure {
     FallBack,
     /// The conversation does not fit.
     Overflow,
+    /// A budget is used up; nothing was sent.
+    Budget,
+    /// A limit of the provider, which is lifted at that time (milliseconds since the epoch).
+    Limited { until_ms: u64 },
     /// Nothing more to try.
     Fatal,
     /// The transcript can no longer be written; nothing may run unrecorded.
@@ -106,6 +110,10 @@ pub(crate) enum NextAction {
     Compact(CompactionTrigger),
     RunCalls,
     Wait(Duration),
+    /// Wait until a limit of the provider is lifted, if the user wants that.
+    WaitForLimit {
+        until_ms: u64,
+    },
     /// Tell the model to continue its cut-off answer and call it again.
     Continue,
     /// Tell the model that its structured output is missing and call it again.
@@ -238,6 +246,8 @@ fn after_failure(failure: &RequestFailure, facts: &TurnFacts) -> NextAction {
         RequestFailure::Transient { delay } => NextAction::Wait(*delay),
         RequestFailure::Adjusted | RequestFailure::FallBack => NextAction::CallModel,
         RequestFailure::Overflow => overflow(facts),
+        RequestFailure::Limited { until_ms } => NextAction::WaitForLimit { until_ms: *until_ms },
+        RequestFailure::Budget => NextAction::End(EndReason::Budget),
         RequestFailure::Fatal => NextAction::End(EndReason::ApiError),
         RequestFailure::Unrecorded => NextAction::End(EndReason::Unrecorded),
     }

@@ -36,6 +36,7 @@ use model::catalog::ModelCatalog;
 use model::{Fragment, ModelTransport, RequestIdentity};
 use permission::KnownSecret;
 use permission::Policy;
+use session_parts::budgets::BudgetGate;
 use session_parts::checkpoints::CheckpointScope;
 use session_parts::command::{COMMAND_QUEUE, CommandSender, Event, EventReceiver, EventSenders, event_channel};
 use session_parts::compaction_policy::CompactionPolicy;
@@ -373,6 +374,7 @@ impl SessionAssembly {
         let state = Arc::new(self.tool_state(env_files.as_ref()));
         servers.owner.mask_with(Arc::clone(&state.masking));
         let ledger = self.ledger();
+        let gate = BudgetGate(Arc::clone(ledger.budgets()));
         let template = agent::template(
             &self,
             &registry,
@@ -402,7 +404,7 @@ impl SessionAssembly {
         let hooks = self.session_hooks(catalogue, (callers, own_hooks), host.clone(), (env_files, &spawner));
         let output = self.session_output(host.clone(), ledger, live);
         let rules = self.session_rules(watch, policy, chosen_mode, &questions);
-        let provider = SessionProvider { connection: self.provider(transport, Arc::clone(&state)), side };
+        let provider = SessionProvider { connection: self.provider(transport, Arc::clone(&state), gate), side };
         let tooling = ToolingParts {
             registry: Arc::clone(&registry),
             directories: self.workspace(&rules.watch),
@@ -611,8 +613,8 @@ impl SessionAssembly {
         }
     }
 
-    fn provider(&self, transport: ModelTransport, state: Arc<ToolState>) -> ProviderConnection {
-        ProviderConnection::new(self.env.clone(), self.cwd.clone(), transport, self.credential.clone(), state)
+    fn provider(&self, transport: ModelTransport, state: Arc<ToolState>, gate: BudgetGate) -> ProviderConnection {
+        ProviderConnection::new(self.env.clone(), self.cwd.clone(), (transport, gate), self.credential.clone(), state)
     }
 
     fn host_flags(&self) -> HostFlags {
@@ -622,6 +624,7 @@ impl SessionAssembly {
             partial_messages: self.options.host.partial_messages,
             replay_user_messages: self.options.host.replay_user_messages,
             has_screen: self.options.host.replay_history,
+            cache_events: self.options.host.cache_events,
             keeps_checkpoints: self.keeps_checkpoints(),
             ends_after_turn: false,
             session_state: match (open, sdk) {
@@ -665,7 +668,6 @@ impl SessionAssembly {
             facts,
             limits: TurnLimits {
                 max_turns: self.options.limits.max_turns.or_else(|| self.agent.as_ref()?.max_turns),
-                max_budget_usd: self.options.limits.max_budget_usd,
                 output_retries: self.env.number("MAX_STRUCTURED_OUTPUT_RETRIES").unwrap_or(OUTPUT_RETRIES),
             },
         }))

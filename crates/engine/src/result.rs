@@ -7,11 +7,12 @@ use crate::session::tasks::stop_rest;
 use crate::session::{LiveSession, SessionIo};
 use crate::turn_state::{TurnError, TurnState};
 use serde_json::value::RawValue;
+use session_parts::budgets::ExhaustedBudget;
 use session_parts::transcript_writer::{ApiErrorLine, AssistantLine};
 use store::StoreError;
 use store::live_sessions::LiveStatus;
 use wire::entry::{Attribution, MetaEntry};
-use wire::sdk::{AssistantMessage, SdkMessage, StoppedTask, SystemBody, TurnResult};
+use wire::sdk::{AssistantMessage, ReportedBudget, SdkMessage, StoppedTask, SystemBody, TurnResult};
 use wire::usage::Usage;
 
 /// Records and sends an assistant message of our own with the reason why the turn failed. It is never part of the
@@ -196,7 +197,8 @@ fn build(session: &mut LiveSession, turn: TurnState, reason: EndReason, stopped:
     };
     // The answer was finished before the interrupt.
     let result = (is_success || reason == EndReason::AbortedWait).then_some(said);
-    let mut errors = vec![explain(&turn, reason)];
+    let budget = (reason == EndReason::Budget).then(|| io.output.ledger.budgets().stopped_by()).flatten();
+    let mut errors = vec![explain(&turn, reason, budget.as_ref())];
     errors.extend(if reason.is_interrupt() { stopped_with_run(&stopped) } else { stopped_notice(&stopped) });
     let mut permission_denials = std::mem::take(&mut io.rules.denials);
     permission_denials.extend(io.tooling.spawner.agents.take_denials());
@@ -234,8 +236,16 @@ fn build(session: &mut LiveSession, turn: TurnState, reason: EndReason, stopped:
         fast_mode_state: FAST_MODE,
         subagent_stats: io.tooling.spawner.agents.stats(),
         x_checks: io.knowledge.checks.report(),
+        x_resets_at: turn.limit_resets_at.map(sys::clock::iso),
+        x_warnings: turn.warnings,
+        x_budget: budget.map(reported_budget),
         uuid: sys::id::uuid(),
     }
+}
+
+fn reported_budget(budget: ExhaustedBudget) -> ReportedBudget {
+    let ExhaustedBudget { scope, limit, spent } = budget;
+    ReportedBudget { scope: scope.name(), unit: limit.unit.name(), limit: limit.amount, spent }
 }
 
 /// An interrupted turn counts as an error, because the request was not completed.
@@ -267,12 +277,15 @@ fn stopped_with_run(stopped: &[StoppedTask]) -> Option<String> {
         .then(|| format!("Stopped because the run ended while it was still going: {}.", named.join(", ")))
 }
 
-fn explain(turn: &TurnState, reason: EndReason) -> String {
+fn explain(turn: &TurnState, reason: EndReason, budget: Option<&ExhaustedBudget>) -> String {
     match reason {
+        EndReason::Budget => {
+            let why = budget.map(|budget| format!(". {budget}")).unwrap_or_default();
+            format!("Reached maximum budget{why}")
+        }
         EndReason::MaxTurns => {
             format!("Reached maximum number of turns ({})", turn.facts.max_turns.unwrap_or_default())
         }
-        EndReason::Budget => "Reached maximum budget (--max-budget-usd)".into(),
         EndReason::StructuredRetries => {
             "The model did not deliver output that fits the schema within the allowed retries".into()
         }

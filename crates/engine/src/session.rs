@@ -1,13 +1,16 @@
 //! One conversation: the owner of its parts, and what happens between turns.
 
 mod agents;
+mod budgets;
 pub(crate) mod builder;
 mod changed_files;
 pub(crate) mod checks;
+mod choice;
 mod grants;
 pub(crate) mod hooks;
 pub(crate) mod housekeeping;
 pub(crate) mod init;
+mod limits;
 mod mcp;
 mod mid_turn;
 pub(crate) mod notes;
@@ -16,8 +19,10 @@ pub(crate) mod plan;
 pub(crate) mod reminders;
 mod resources;
 pub(crate) mod results;
+pub(crate) mod rewind;
 mod side_question;
 mod skills;
+pub(crate) mod spending;
 pub(crate) mod tasks;
 mod worktree;
 
@@ -307,7 +312,7 @@ impl LiveSession {
 
     pub(crate) fn is_over_budget(&mut self) -> bool {
         self.io.provider.side.drain_usage(&mut self.io.output.ledger);
-        self.context.max_budget_usd.is_some_and(|max| self.io.output.ledger.process_cost() >= max)
+        self.io.output.ledger.budgets().exhausted().is_some()
     }
 
     /// Sends the ends of background tasks since the last request to the host and the model.

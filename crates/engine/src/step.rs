@@ -1,6 +1,7 @@
 //! One provider request and its response. Blocks are sent to the host as they close; their transcript lines wait for
 //! the final usage. A response that broke off is either kept as far as that is safe, or requested again, never both.
 
+mod cache;
 mod failure;
 mod reception;
 mod refusal;
@@ -8,7 +9,7 @@ mod refusal;
 use crate::decide::{PhaseResult, RequestFailure, ResponseSummary, StopKind};
 use crate::session::SessionIo;
 use crate::turn_state::{TurnError, TurnState};
-use model::{ErrorKind, ModelError, RetryVerdict, catalog};
+use model::{ErrorKind, ModelError, RateLimits, RetryVerdict, catalog};
 use reception::{ResponseReception, SentRequest};
 use session_parts::context::{ConversationTooLarge, ModelContext};
 use session_parts::provider::ProviderConnectionError;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::StoreError;
 use wire::mode::PermissionMode;
-use wire::sdk::SystemBody;
+use wire::sdk::{RateLimitEvent, SdkMessage, SystemBody};
 
 /// How receiving ended.
 enum ReceiveEnd {
@@ -61,7 +62,8 @@ pub(crate) async fn run(
         at: sent_at,
         instead_of: turn.abandoned.take(),
     };
-    let mut reception = ResponseReception::new(asked, turn.token.clone(), io.output.ledger.call_ids.claim());
+    let mut reception =
+        ResponseReception::new((asked, Arc::clone(&request)), turn.token.clone(), io.output.ledger.call_ids.claim());
     let received = receive(&client, &request, &mut reception, io, turn).await?;
     let took_ms = millis(sent_at.elapsed());
     io.output.ledger.api_ms += took_ms;
@@ -96,6 +98,7 @@ async fn receive(
         Err(error) => return Ok(ReceiveEnd::Broken(error)),
     };
     reception.request_id = stream.request_id().map(str::to_owned);
+    report_limits(stream.rate_limits(), io).await;
     loop {
         let event = tokio::select! {
             biased;
@@ -156,6 +159,7 @@ async fn record_response(
     if !text.is_empty() {
         turn.text = text;
     }
+    cache::account(reception.request(), &reception.assembly.usage, context, io).await?;
     turn.calls = reception.calls();
     // From here on the call has the tool's real name, also for rules and hooks; the recorded block is unchanged.
     for call in &mut turn.calls {
@@ -194,6 +198,7 @@ async fn handle_failure(
     turn: &mut TurnState,
 ) -> Result<PhaseResult, StoreError> {
     tracing::debug!(%error, kind = ?error.kind, "the request failed");
+    report_limits(error.limits.as_deref().cloned(), io).await;
     let mut verdict = turn.attempts.policy.next(error, reception.assembly.progress());
     if verdict == RetryVerdict::Reauthenticate && !io.provider.connection.has_helper() {
         verdict = turn.attempts.policy.keep_key(error);
@@ -227,6 +232,14 @@ async fn handle_failure(
     }))
 }
 
+/// Tells the host what changed about the limits of the account.
+async fn report_limits(limits: Option<RateLimits>, io: &SessionIo) {
+    let Some(info) = limits.and_then(|limits| io.provider.connection.limits().take(limits)) else { return };
+    let session_id = io.output.host.session_id.clone();
+    let event = RateLimitEvent::new(info, session_id, sys::id::uuid());
+    io.output.host.send(SdkMessage::RateLimit(Box::new(event))).await;
+}
+
 fn overflow(error: &ModelError, turn: &mut TurnState) -> RequestFailure {
     turn.facts.oversized = error.status == Some(413);
     let why = if turn.facts.oversized { crate::result::REQUEST_TOO_LARGE } else { crate::result::PROMPT_TOO_LONG };
@@ -236,6 +249,10 @@ fn overflow(error: &ModelError, turn: &mut TurnState) -> RequestFailure {
 }
 
 fn give_up(error: &ModelError, context: &mut ModelContext, io: &SessionIo, turn: &mut TurnState) -> RequestFailure {
+    if error.kind == ErrorKind::Budget {
+        turn.error = Some(TurnError::own(error.message.clone(), error.category()));
+        return RequestFailure::Budget;
+    }
     if error.is_unavailable() && context.fall_back() {
         tracing::debug!(model = context.model(), "falling back to another model for this turn");
         turn.attempts.reset();
@@ -243,7 +260,11 @@ fn give_up(error: &ModelError, context: &mut ModelContext, io: &SessionIo, turn:
     }
     let text = failure::text(error, context, &io.provider.connection);
     turn.error = Some(TurnError::of_api(text, error.category(), error));
-    RequestFailure::Fatal
+    turn.limit_resets_at = error.limit_resets_at(sys::clock::now_ms());
+    match turn.limit_resets_at {
+        Some(until_ms) => RequestFailure::Limited { until_ms },
+        None => RequestFailure::Fatal,
+    }
 }
 
 /// Sends nothing, because the server would refuse the request.

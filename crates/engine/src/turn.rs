@@ -13,6 +13,7 @@ use crate::result;
 use crate::session::LiveSession;
 use crate::session::checks::TurnChecks;
 use crate::session::hooks::{SettingsCheckTime, StopState, StopVerdict};
+use crate::session::spending::PriceChoice;
 use crate::step;
 use crate::turn::opening::TurnOpening;
 use crate::turn_state::MARKER_STREAM;
@@ -36,6 +37,7 @@ pub(crate) async fn run(session: &mut LiveSession, opener: TurnOpener) -> TurnEn
         TurnOpener::Notice(_) => (None, Some(TurnOrigin { kind: "task-notification" })),
         TurnOpener::Hook(_) => (None, None),
     };
+    session.begin_budgets();
     let mut turn = TurnState { origin, ..TurnState::new(session, prompt_uuid) };
     if !matches!(opener, TurnOpener::Prompt(_)) {
         session.io.output.transcript.count_turn();
@@ -92,6 +94,7 @@ pub(crate) async fn run(session: &mut LiveSession, opener: TurnOpener) -> TurnEn
                 run_calls(session, &mut turn).await;
             }
             NextAction::Wait(delay) => wait(session, &mut turn, delay).await,
+            NextAction::WaitForLimit { until_ms } => session.wait_for_limit(&mut turn, until_ms).await,
             NextAction::Continue => {
                 turn.facts.continuations += 1;
                 continue_with(session, &mut turn, prompts::CONTINUE).await;
@@ -109,6 +112,7 @@ pub(crate) async fn run(session: &mut LiveSession, opener: TurnOpener) -> TurnEn
                     return finish(session, turn, reason).await;
                 }
             }
+            NextAction::End(EndReason::Budget) if session.offer_budget(&mut turn).await => {}
             NextAction::End(reason) => return finish(session, turn, reason).await,
         }
     }
@@ -149,6 +153,11 @@ async fn call_model(session: &mut LiveSession, turn: &mut TurnState) {
     if let Err(error) = session.send_reminders().await {
         return turn.fail_unrecorded(&error);
     }
+    match session.weigh_price(turn).await {
+        PriceChoice::Send => {}
+        PriceChoice::Compact => return compact(session, turn, CompactionTrigger::Crowded).await,
+        PriceChoice::Cancel => return turn.token.cancel(),
+    }
     let LiveSession { control, context, io, .. } = session;
     let phase = Box::pin(step::run(context, io, turn));
     match control.during(phase).await {
@@ -158,6 +167,7 @@ async fn call_model(session: &mut LiveSession, turn: &mut TurnState) {
     }
     session.report_disk().await;
     session.report_failed_servers().await;
+    session.report_budgets().await;
     turn.facts.over_budget = session.is_over_budget();
     if let PhaseResult::Answered(ResponseSummary { .. }) = turn.facts.last {
         turn.facts.steps += 1;

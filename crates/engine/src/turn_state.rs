@@ -39,6 +39,12 @@ pub(crate) struct TurnState {
     pub abandoned: Option<AbandonedBlocks>,
     /// Why the turn failed, as text for the user.
     pub error: Option<TurnError>,
+    /// When the limit that ended the turn is lifted, in milliseconds since the epoch.
+    pub limit_resets_at: Option<u64>,
+    /// Warnings for the result.
+    pub warnings: Vec<String>,
+    /// The price of the first request was weighed.
+    pub is_price_weighed: bool,
     /// The host's id for the prompt.
     pub prompt_uuid: Option<String>,
     pub origin: Option<TurnOrigin>,
@@ -123,6 +129,9 @@ impl TurnState {
             times: FirstTimes::default(),
             abandoned: None,
             error: None,
+            limit_resets_at: None,
+            warnings: Vec::new(),
+            is_price_weighed: false,
             prompt_uuid,
             origin: None,
             attempts: StepAttempts::new(&session.io.env),

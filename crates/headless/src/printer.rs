@@ -40,6 +40,7 @@ pub(crate) struct RunOutcome {
 
 pub(crate) struct EventPrinter {
     pub(crate) output: OutputFormat,
+    verbose: bool,
     pub(crate) turns: Arc<TurnCounter>,
     pub(crate) commands: CommandSender,
     pub(crate) replies: mpsc::Receiver<String>,
@@ -55,7 +56,7 @@ pub(crate) struct EventPrinter {
 
 impl EventPrinter {
     pub(crate) fn new(
-        output: OutputFormat,
+        (output, verbose): (OutputFormat, bool),
         turns: Arc<TurnCounter>,
         commands: CommandSender,
         replies: mpsc::Receiver<String>,
@@ -63,7 +64,7 @@ impl EventPrinter {
     ) -> std::io::Result<Self> {
         let stdout = StdoutWriter::open()?;
         let (ended, lines, last, partial) = (RunOutcome::default(), Vec::new(), None, PartialReply::default());
-        Ok(Self { output, turns, commands, replies, session_id, stdout, outcome: ended, lines, last, partial })
+        Ok(Self { output, verbose, turns, commands, replies, session_id, stdout, outcome: ended, lines, last, partial })
     }
 
     /// Runs until the session closes the event channel.
@@ -191,6 +192,9 @@ impl EventPrinter {
             // A tool result starts a new message; the marker of an interrupt does not.
             SdkMessage::User(user) if user.tool_use_result.is_some() => self.partial.clear(),
             SdkMessage::Result(result) => {
+                if self.verbose && self.output == OutputFormat::Text {
+                    result.x_warnings.iter().for_each(|warning| print_to_stderr(warning));
+                }
                 self.turns.finish();
                 self.outcome.results += 1;
                 self.outcome.last_is_error = result.is_error;
@@ -201,7 +205,11 @@ impl EventPrinter {
                 }
                 self.report_retry(&system.body);
             }
-            SdkMessage::User(_) | SdkMessage::StreamEvent(_) | SdkMessage::ToolProgress(_) | SdkMessage::Reset(_) => {}
+            SdkMessage::User(_)
+            | SdkMessage::StreamEvent(_)
+            | SdkMessage::ToolProgress(_)
+            | SdkMessage::RateLimit(_)
+            | SdkMessage::Reset(_) => {}
         }
     }
 

@@ -41,6 +41,8 @@ pub struct HeadlessJob {
     pub boot: StartRequest,
     pub input: RunInput,
     pub output: OutputFormat,
+    /// `--verbose`: warnings of the result are also printed.
+    pub verbose: bool,
     /// Added to the error message when there is no prompt: which option may have taken it as a value.
     pub missing_prompt_hint: Option<String>,
 }
@@ -68,7 +70,16 @@ pub async fn run(job: HeadlessJob) -> u8 {
     let turns = Arc::new(TurnCounter::default());
     let (reply_sender, replies) = mpsc::channel(16);
     let started = Signals::listen().and_then(|signals| {
-        Ok((signals, EventPrinter::new(job.output, Arc::clone(&turns), commands.clone(), replies, session_id.clone())?))
+        Ok((
+            signals,
+            EventPrinter::new(
+                (job.output, job.verbose),
+                Arc::clone(&turns),
+                commands.clone(),
+                replies,
+                session_id.clone(),
+            )?,
+        ))
     });
     let (signals, printer) = match started {
         Ok(started) => started,

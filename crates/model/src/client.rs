@@ -17,10 +17,12 @@ use crate::error::{ErrorKind, ModelError};
 use crate::estimate;
 use crate::fragment::Message;
 use crate::request::ModelRequest;
+use crate::spending::{SpendingGate, SpendingMeter};
 use bytes::Bytes;
 use http::{Http, HttpMethod};
 use reply::ModelReply;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The source of answers.
@@ -38,6 +40,8 @@ pub struct ModelClient {
     pub endpoint: Endpoint,
     pub timeouts: ModelTimeouts,
     pub transport: ModelTransport,
+    /// Asked before every paid request.
+    pub gate: Option<Arc<dyn SpendingGate>>,
 }
 
 /// A number of tokens, counted by the server or estimated locally.
@@ -80,11 +84,18 @@ const COUNT_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl ModelClient {
     pub fn new(http: Http, endpoint: Endpoint, timeouts: ModelTimeouts, transport: ModelTransport) -> Self {
-        Self { http, endpoint, timeouts, transport }
+        Self { http, endpoint, timeouts, transport, gate: None }
+    }
+
+    /// Asks `gate` before every paid request.
+    #[must_use]
+    pub fn guarded(self, gate: Arc<dyn SpendingGate>) -> Self {
+        Self { gate: Some(gate), ..self }
     }
 
     /// Sends the request; returns when the response headers have arrived with a success status.
     pub async fn stream(&self, request: &ModelRequest) -> Result<ResponseStream, ModelError> {
+        let meter = SpendingMeter::admit(self.gate.as_ref(), request).await?;
         let outgoing = OutgoingRequest {
             call: CallKind::Messages,
             method: HttpMethod::Post,
@@ -95,7 +106,7 @@ impl ModelClient {
             timeout: self.timeouts.headers,
         };
         let reply = self.send(outgoing, &self.endpoint.auth).await?;
-        ResponseStream::open(reply, self.timeouts).await.map_err(|e| self.endpoint.mask_secrets(e))
+        ResponseStream::open(reply, self.timeouts, meter).await.map_err(|e| self.endpoint.mask_secrets(e))
     }
 
     /// Sends the request and waits for the complete answer.

@@ -1,6 +1,7 @@
 //! Errors of model requests, grouped by what can be done about them. Messages contain the API's text and never a
 //! credential.
 
+use crate::limits::RateLimits;
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub struct ModelError {
     pub retry_after: Option<Duration>,
     /// `x-should-retry`: overrides the default decision.
     pub should_retry: Option<bool>,
+    /// What the response said about the limits of the account.
+    pub limits: Option<Box<RateLimits>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub enum ErrorKind {
     /// 403 and similar: a retry does not help.
     Forbidden,
     Billing,
+    /// A budget of the user is used up: the request was not sent.
+    Budget,
     /// Too many requests: waiting helps.
     RateLimit,
     /// A spending limit or plan quota: a short wait does not help. `resets_at` is `None` when unknown.
@@ -80,6 +85,7 @@ pub struct ResponseFacts {
     pub status: u16,
     pub request_id: Option<String>,
     pub retry_after: Option<Duration>,
+    pub limits: Option<Box<RateLimits>>,
     pub should_retry: Option<bool>,
     /// Set when plan-quota headers say that the quota is used up; the inner value is the reset time, if known.
     pub quota: Option<Option<String>>,
@@ -103,6 +109,7 @@ impl ModelError {
             request_id: None,
             retry_after: None,
             should_retry: None,
+            limits: None,
         }
     }
 
@@ -122,6 +129,7 @@ impl ModelError {
             request_id: facts.request_id.or(said.request_id).map(Into::into),
             retry_after: facts.retry_after,
             should_retry: facts.should_retry,
+            limits: facts.limits,
         }
     }
 
@@ -143,7 +151,7 @@ impl ModelError {
     pub fn category(&self) -> &'static str {
         match &self.kind {
             ErrorKind::Authentication | ErrorKind::Forbidden => "authentication_failed",
-            ErrorKind::Billing => "billing_error",
+            ErrorKind::Billing | ErrorKind::Budget => "billing_error",
             ErrorKind::RateLimit | ErrorKind::Quota { .. } => "rate_limit",
             ErrorKind::Overloaded => "overloaded",
             ErrorKind::ModelNotFound => "model_not_found",
@@ -183,6 +191,7 @@ impl ModelError {
             | ErrorKind::OutputRoom { .. }
             | ErrorKind::Capability(_)
             | ErrorKind::Unsendable
+            | ErrorKind::Budget
             | ErrorKind::Cassette => self.message.clone(),
         }
     }
@@ -191,7 +200,7 @@ impl ModelError {
     /// retry cannot help.
     pub fn is_retryable(&self) -> bool {
         let usual = match &self.kind {
-            ErrorKind::Certificate | ErrorKind::Cassette | ErrorKind::Unsendable => return false,
+            ErrorKind::Certificate | ErrorKind::Cassette | ErrorKind::Unsendable | ErrorKind::Budget => return false,
             ErrorKind::RateLimit
             | ErrorKind::Overloaded
             | ErrorKind::Server
@@ -228,6 +237,22 @@ impl ModelError {
     /// True when the model or the service is down or missing, so that the next model of a fallback chain may answer.
     pub fn is_unavailable(&self) -> bool {
         matches!(self.kind, ErrorKind::Overloaded | ErrorKind::Server | ErrorKind::ModelNotFound)
+    }
+
+    /// When the limit that refused the request is lifted, in milliseconds since the epoch; `None` when that is not known,
+    /// or when a request waits so long by itself.
+    pub fn limit_resets_at(&self, now_ms: u64) -> Option<u64> {
+        let after = self.retry_after.filter(|after| *after > crate::retry::LONGEST_WAIT / 5);
+        let by_header =
+            || after.map(|after| now_ms.saturating_add(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)));
+        match &self.kind {
+            ErrorKind::Quota { resets_at } => {
+                let told = resets_at.as_deref().and_then(crate::limits::seconds);
+                told.map(|seconds| seconds.saturating_mul(1_000)).or_else(by_header)
+            }
+            ErrorKind::RateLimit => by_header(),
+            _ => None,
+        }
     }
 
     /// True when the server did not answer: the failure is in the connection.

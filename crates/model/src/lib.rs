@@ -13,10 +13,12 @@ pub mod error;
 pub mod estimate;
 pub mod event;
 pub mod fragment;
+pub mod limits;
 pub mod object;
 pub mod repair;
 pub mod request;
 pub mod retry;
+pub mod spending;
 pub mod sse;
 
 pub use assembly::{ClosedBlock, ResponseAssembly};
@@ -28,6 +30,7 @@ pub use client::{
 pub use error::{Capability, ErrorKind, ModelError};
 pub use event::{BlockDelta, EventKind, ModelEvent};
 pub use fragment::{Fragment, FragmentHead, Message, Role};
+pub use limits::RateLimits;
 pub use repair::{KeepThinking, RepairLimits, RepairNeeds, RepairedHistory, repair};
 pub use request::{CacheLife, CacheMarks, CacheTtl, ModelRequest, RequestIdentity, ThinkingParameter};
 pub use retry::{ResponseProgress, RetryPolicy, RetryVerdict};

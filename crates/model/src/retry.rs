@@ -172,6 +172,7 @@ impl RetryPolicy {
             ErrorKind::Quota { .. } => (error.should_retry != Some(true)).then_some(RetryVerdict::GiveUp),
             ErrorKind::Forbidden
             | ErrorKind::Billing
+            | ErrorKind::Budget
             | ErrorKind::RateLimit
             | ErrorKind::Overloaded
             | ErrorKind::ModelNotFound

@@ -6,6 +6,7 @@ pub mod usage;
 
 pub use model_chain::{MainModel, ModelChain};
 
+use crate::cache_watch::{CacheWatch, ResumedPrompt};
 use crate::compaction_policy::CompactionPolicy;
 use crate::compaction_policy::OverflowRelief;
 use crate::history::{History, HistoryPart};
@@ -38,6 +39,8 @@ pub struct ModelContext {
     uses_references: bool,
     system: Arc<[Fragment]>,
     cache_marks: CacheMarks,
+    /// What the provider's cache holds of the conversation.
+    pub cache: CacheWatch,
     disabled: Vec<Capability>,
     /// Set when the API reported that less output fits, in tokens.
     output_limit: Option<u64>,
@@ -48,7 +51,6 @@ pub struct ModelContext {
     /// What the last turn said.
     pub last_answer: String,
     pub max_turns: Option<u32>,
-    pub max_budget_usd: Option<f64>,
     pub output_retries: u32,
 }
 
@@ -71,6 +73,28 @@ pub struct RequestSettings {
     pub user_id: Option<String>,
     /// The account includes the long life of the prompt cache.
     pub included_hour: bool,
+    /// `cacheTtl`
+    pub cache_life: Option<CacheLifeChoice>,
+}
+
+/// How long the conversation is cached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheLifeChoice {
+    Fixed(CacheTtl),
+    /// By the pauses of the last hour.
+    Auto,
+}
+
+impl CacheLifeChoice {
+    /// Reads the setting `cacheTtl`.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "5m" => Self::Fixed(CacheTtl::FiveMinutes),
+            "1h" => Self::Fixed(CacheTtl::Hour),
+            "auto" => Self::Auto,
+            _ => return None,
+        })
+    }
 }
 
 /// What the session sends beside the conversation, and when it was last sent.
@@ -97,6 +121,8 @@ pub struct ContextParts {
     pub system: Vec<Fragment>,
     pub reminders: Reminders,
     pub limits: TurnLimits,
+    /// The last request of the conversation that is resumed.
+    pub resumed: Option<ResumedPrompt>,
 }
 
 /// The parameters of a conversation that starts in a running process.
@@ -111,7 +137,6 @@ pub struct FreshContext {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TurnLimits {
     pub max_turns: Option<u32>,
-    pub max_budget_usd: Option<f64>,
     pub output_retries: u32,
 }
 
@@ -136,6 +161,7 @@ impl ModelContext {
             uses_references: false,
             system: parts.system.into(),
             cache_marks: CacheMarks::default(),
+            cache: CacheWatch::resumed(parts.resumed),
             disabled: Vec::new(),
             output_limit: None,
             reminders: parts.reminders,
@@ -143,7 +169,6 @@ impl ModelContext {
             last_prompt: String::new(),
             last_answer: String::new(),
             max_turns: parts.limits.max_turns,
-            max_budget_usd: parts.limits.max_budget_usd,
             output_retries: parts.limits.output_retries,
         }
     }
@@ -156,6 +181,7 @@ impl ModelContext {
         self.settings.thinking = before.settings.thinking;
         self.settings.thinking_display = before.settings.thinking_display.take();
         self.disabled = std::mem::take(&mut before.disabled);
+        self.cache = std::mem::take(&mut before.cache);
         self.reminders.sent_date = before.reminders.sent_date.take();
         self.last_prompt = std::mem::take(&mut before.last_prompt);
     }
@@ -285,7 +311,17 @@ impl ModelContext {
     }
 
     fn cache_life(&self) -> Option<CacheLife> {
-        CacheLife::from_env(&self.settings.env, self.models.current(), self.settings.included_hour)
+        let env = &self.settings.env;
+        let life = CacheLife::from_env(env, self.models.current(), self.settings.included_hour)?;
+        let is_set = env.is_on("FORCE_PROMPT_CACHING_5M") || env.is_on("ENABLE_PROMPT_CACHING_1H");
+        let moving = match self.settings.cache_life.filter(|_| !is_set) {
+            None => return Some(life),
+            Some(CacheLifeChoice::Fixed(CacheTtl::FiveMinutes)) => return Some(CacheLife::default()),
+            Some(CacheLifeChoice::Fixed(CacheTtl::Hour)) => CacheTtl::Hour,
+            Some(CacheLifeChoice::Auto) => self.cache.cheapest_life(sys::clock::now_ms()),
+        };
+        // A longer life must not follow a shorter one.
+        Some(CacheLife { fixed: life.fixed.max(moving), moving })
     }
 
     /// The tokens before the conversation, and how many system blocks are the same in every directory: those before
@@ -332,6 +368,7 @@ impl ModelContext {
         self.compaction.begin_session();
         self.settings.identity = fresh.identity;
         self.cache_marks = CacheMarks::default();
+        self.cache = CacheWatch::default();
         let notes = self.reminders.notes.take();
         let facts = fresh.facts;
         self.reminders = Reminders { files: fresh.files, sent_date: None, is_context_sent: false, notes, facts };
@@ -345,6 +382,7 @@ impl ModelContext {
     /// The conversation goes on with an earlier history.
     pub fn go_back(&mut self, history: History, sent_date: Option<String>, is_context_sent: bool) {
         self.history = history;
+        self.cache.note_edit("going back");
         self.prompt_at = None;
         self.compaction.begin_session();
         self.reminders.sent_date = sent_date;
@@ -492,6 +530,7 @@ impl ModelContext {
     /// Removes a refused prompt: everything after the last answer. Returns the uuids of its transcript lines.
     pub fn retract_prompt(&mut self) -> Vec<String> {
         self.prompt_at = None;
+        self.cache.note_edit("a prompt was taken back");
         self.history.retract_prompt()
     }
 
@@ -500,12 +539,14 @@ impl ModelContext {
     pub fn withdraw_prompt(&mut self, mark: &str) -> Option<Vec<String>> {
         let at = self.prompt_at?;
         let lines = self.history.take_unanswered(at, mark)?;
+        self.cache.note_edit("a prompt was taken back");
         self.prompt_at = None;
         Some(lines)
     }
 
     /// Turns references to tools that are not sent into text.
     pub fn rewrite_references(&mut self, is_sent: impl Fn(&str) -> bool) {
+        self.cache.note_edit("a tool is no longer there");
         self.history.rewrite_references(is_sent);
     }
 
@@ -562,6 +603,7 @@ impl ModelContext {
     /// Replaces everything before `start` by a summary; resets the cache marks and sends reminders again.
     pub fn replace_before(&mut self, start: usize, summary: Message, line: String) {
         self.history.replace_before(start, summary, line);
+        self.cache.note_edit("compaction");
         self.prompt_at = self.prompt_at.and_then(|at| at.checked_sub(start)).map(|at| at + 1);
         self.cache_marks = CacheMarks::default();
         self.output_limit = None;

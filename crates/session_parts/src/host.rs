@@ -23,6 +23,8 @@ pub struct HostFlags {
     pub replay_user_messages: bool,
     /// It shows the conversation to a person: text that display hooks may replace is not streamed.
     pub has_screen: bool,
+    /// It wants to know about cache misses.
+    pub cache_events: bool,
     /// Checkpoints are kept unless settings say otherwise.
     pub keeps_checkpoints: bool,
     /// The run ends with the result of this turn: background tasks are stopped.

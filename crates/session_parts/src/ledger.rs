@@ -1,6 +1,8 @@
 //! Usage and cost, counted once per API response. Turn totals restart with every turn; model totals cover the whole
 //! session including its agents.
 
+use crate::budgets::SpendingBudgets;
+use crate::cache_watch::CacheMiss;
 use crate::call_ids::CallIds;
 use model::catalog::{self, ModelCatalog, ServingParty};
 use serde::Deserialize;
@@ -10,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
+use store::budget::Spending;
 use sys::Env;
 use sys::sync::{Mutex, MutexGuard};
 use wire::usage::{CostState, ModelUsage, Usage};
@@ -25,6 +28,10 @@ pub struct Ledger {
     lines: Arc<(AtomicU64, AtomicU64)>,
     /// What earlier processes of this session spent; shared with agents.
     earlier_cost: Arc<CostState>,
+    /// Shared with agents.
+    budgets: Arc<SpendingBudgets>,
+    /// Shared with agents.
+    misses: Arc<Mutex<Vec<CacheMiss>>>,
     /// The models that answered in this conversation.
     used: BTreeSet<String>,
     turn: Usage,
@@ -69,7 +76,7 @@ pub fn changed_lines(structured: &RawValue) -> Option<(u64, u64)> {
 }
 
 impl Ledger {
-    pub fn new(catalog: Arc<ModelCatalog>, env: Env, served: ServingParty) -> Self {
+    pub fn new(catalog: Arc<ModelCatalog>, env: Env, served: ServingParty, budgets: Arc<SpendingBudgets>) -> Self {
         Self {
             catalog,
             env,
@@ -77,6 +84,8 @@ impl Ledger {
             accounts: Arc::default(),
             lines: Arc::default(),
             earlier_cost: Arc::default(),
+            budgets,
+            misses: Arc::default(),
             used: BTreeSet::new(),
             turn: Usage::default(),
             last: Usage::default(),
@@ -103,6 +112,11 @@ impl Ledger {
         if state.start_time > 0 {
             self.started_at_ms = state.start_time;
         }
+        let tokens = |row: &ModelUsage| {
+            row.input_tokens + row.output_tokens + row.cache_read_input_tokens + row.cache_creation_input_tokens
+        };
+        self.budgets
+            .continue_session(Spending { usd: self.cost(), tokens: state.model_usage.values().map(tokens).sum() });
         self.earlier_cost = Arc::new(state);
         self
     }
@@ -128,11 +142,12 @@ impl Ledger {
     /// For an agent: separate turn totals, shared session totals.
     #[must_use]
     pub fn for_agent(&self) -> Self {
-        let empty = Self::new(Arc::clone(&self.catalog), self.env.clone(), self.served);
+        let empty = Self::new(Arc::clone(&self.catalog), self.env.clone(), self.served, Arc::clone(&self.budgets));
         Self {
             accounts: Arc::clone(&self.accounts),
             lines: Arc::clone(&self.lines),
             earlier_cost: Arc::clone(&self.earlier_cost),
+            misses: Arc::clone(&self.misses),
             call_ids: self.call_ids.for_agent(),
             ..empty
         }
@@ -140,7 +155,9 @@ impl Ledger {
 
     /// Resets the totals for a new conversation, also for its agents.
     pub fn begin_session(&mut self) {
+        self.budgets.begin_session();
         self.accounts().clear();
+        self.misses.lock().clear();
         self.reported.clear();
         self.earlier_cost = Arc::default();
         (self.answered_ms, self.tool_ms) = (0, 0);
@@ -216,9 +233,22 @@ impl Ledger {
         self.accounts().values().fold(0.0, |all, m| all + m.cost_usd)
     }
 
-    /// The cost of this process in USD.
-    pub fn process_cost(&self) -> f64 {
-        self.cost() - self.earlier_cost.model_usage.values().fold(0.0, |all, m| all + m.cost_usd)
+    pub fn record_miss(&self, miss: CacheMiss) {
+        self.misses.lock().push(miss);
+    }
+
+    /// The cache misses of this process, in order.
+    pub fn misses(&self) -> Vec<CacheMiss> {
+        self.misses.lock().clone()
+    }
+
+    pub fn catalog(&self) -> &ModelCatalog {
+        &self.catalog
+    }
+
+    /// The budgets that all requests of the session and its agents count against.
+    pub fn budgets(&self) -> &Arc<SpendingBudgets> {
+        &self.budgets
     }
 
     pub fn turn_usage(&self) -> Usage {

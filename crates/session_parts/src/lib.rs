@@ -2,6 +2,8 @@
 //! host, the transcript writer, the context that is sent to the model, hooks, skills, MCP tools, the sandbox, worktrees,
 //! and the questions before a session starts. The crate `engine` drives them.
 
+pub mod budgets;
+pub mod cache_watch;
 pub mod call_ids;
 pub mod checkpoints;
 pub mod command;
@@ -29,6 +31,7 @@ pub mod prompt_history;
 pub mod prompt_recipe;
 pub mod prompts;
 pub mod provider;
+pub mod provider_limits;
 pub mod published_rules;
 pub mod questions;
 pub mod reads;
@@ -44,4 +47,5 @@ pub mod structured;
 pub mod tasks;
 pub mod tool_use;
 pub mod transcript_writer;
+pub mod usage_report;
 pub mod worktree;

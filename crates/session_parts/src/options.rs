@@ -166,6 +166,10 @@ pub struct LimitOptions {
     pub max_turns: Option<u32>,
     /// Estimated cost of all requests, in US dollars.
     pub max_budget_usd: Option<f64>,
+    /// Estimated cost of all requests of one turn.
+    pub max_turn_usd: Option<f64>,
+    /// A turn waits until a limit of the provider is lifted.
+    pub wait_for_limits: bool,
 }
 
 /// What the host sends and wants to receive.
@@ -185,6 +189,8 @@ pub struct HostOptions {
     pub replay_history: bool,
     /// `--include-hook-events`: report every run of a hook.
     pub hook_events: bool,
+    /// `--include-cache-events`: report cache misses.
+    pub cache_events: bool,
     /// `--session-mirror`: repeat every transcript line to the host.
     pub session_mirror: bool,
     /// Sent to the API and recorded in transcripts; from `CLAUDE_CODE_ENTRYPOINT` or the mode.
@@ -201,6 +207,7 @@ impl Default for HostOptions {
             replay_user_messages: false,
             replay_history: false,
             hook_events: false,
+            cache_events: false,
             session_mirror: false,
             entrypoint: "sdk-cli".into(),
         }

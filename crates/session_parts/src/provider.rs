@@ -1,6 +1,8 @@
 //! The connection to the provider. Credentials are loaded when the first request needs them, and dropped when the
 //! provider refuses them.
 
+use crate::budgets::BudgetGate;
+use crate::provider_limits::ProviderLimits;
 use config::credentials::CredentialOptions;
 use config::{Credential, NoCredential, ProjectConfig};
 use http::Http;
@@ -32,6 +34,10 @@ pub struct ProviderConnection {
     env: Env,
     cwd: PathBuf,
     transport: ModelTransport,
+    /// Asked before every paid request.
+    gate: BudgetGate,
+    /// Shared with agents.
+    limits: Arc<ProviderLimits>,
     credential: Result<Credential, NoCredential>,
     client: Option<ModelClient>,
     /// When the key of `client` was obtained.
@@ -44,7 +50,7 @@ impl ProviderConnection {
     pub fn new(
         env: Env,
         cwd: PathBuf,
-        transport: ModelTransport,
+        (transport, gate): (ModelTransport, BudgetGate),
         credential: Result<Credential, NoCredential>,
         state: Arc<ToolState>,
     ) -> Self {
@@ -53,11 +59,18 @@ impl ProviderConnection {
             env,
             cwd,
             transport,
+            gate,
+            limits: Arc::default(),
             credential,
             client: None,
             made_at: Instant::now(),
             state,
         }
+    }
+
+    /// The limits of the provider.
+    pub fn limits(&self) -> &Arc<ProviderLimits> {
+        &self.limits
     }
 
     pub fn transport(&self) -> &ModelTransport {
@@ -72,7 +85,8 @@ impl ProviderConnection {
         let endpoint = Endpoint::from_env(&self.env, self.auth().await?);
         self.made_at = Instant::now();
         let timeouts = ModelTimeouts::from_env(&self.env, &endpoint);
-        let client = ModelClient::new(self.http.clone(), endpoint, timeouts, self.transport.clone());
+        let client = ModelClient::new(self.http.clone(), endpoint, timeouts, self.transport.clone())
+            .guarded(Arc::new(self.gate.clone()));
         self.client = Some(client.clone());
         Ok(client)
     }

@@ -1,6 +1,7 @@
 //! Converts a stored conversation into the history that is sent: the same blocks, byte for byte, regardless of which
 //! program wrote them.
 
+use crate::cache_watch::ResumedPrompt;
 use crate::history::HistoryPart;
 use crate::mcp::RestoredServers;
 use crate::messages::attachment::LATEST_WORDS;
@@ -27,6 +28,8 @@ pub struct RestoredConversation {
     pub sent_skill_lines: Vec<String>,
     /// What the conversation contains about MCP servers.
     pub servers: RestoredServers,
+    /// The last request of the conversation.
+    pub last_prompt: Option<ResumedPrompt>,
 }
 
 /// Builds the history. Each body is dropped after its conversion, so that a long conversation is never in memory
@@ -35,6 +38,10 @@ pub fn restore(loaded: &mut LoadedConversation) -> RestoredConversation {
     let mut restored = RestoredConversation::default();
     let LoadedConversation { entries, replacements, .. } = loaded;
     let local = local_commands(entries);
+    let is_answer = |entry: &&LoadedEntry| entry.kind == EntryKind::Assistant && !entry.is_retracted;
+    let last = entries.iter().rev().find(is_answer);
+    restored.last_prompt =
+        last.and_then(|entry| ResumedPrompt::read(entry.body.as_deref()?, entry.timestamp.as_deref()));
     for (at, entry) in entries.iter_mut().enumerate() {
         if entry.is_retracted || local.contains(&at) {
             entry.body = None;

@@ -4,6 +4,7 @@
 
 pub mod agents;
 mod backward;
+pub mod budget;
 pub mod checkpoints;
 pub mod error;
 pub mod find;
@@ -15,6 +16,7 @@ pub mod list;
 pub mod live_sessions;
 pub mod narrative;
 pub mod pastes;
+mod pieces;
 pub mod purge;
 pub mod relocate;
 pub mod resume;
@@ -23,6 +25,7 @@ pub mod snapshots;
 pub mod stale_folders;
 pub mod sweep;
 pub mod transcript;
+pub mod usage;
 
 pub use error::{StoreError, WriteFailure};
 pub use layout::StoreLayout;

@@ -7,24 +7,14 @@ mod lines;
 mod query;
 
 use crate::list::TranscriptRow;
+use crate::pieces::{self, FilePiece, PIECE_BYTES, threads_for};
 pub use lines::{SearchHit, Speaker};
-use memchr::{memchr, memrchr};
 pub use query::SearchQuery;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-
-/// In bytes: what one thread works on at a time.
-const PIECE_BYTES: u64 = 8 << 20;
-/// In bytes, read at once; small enough to stay in the processor's cache during the search.
-const CHUNK_BYTES: usize = 256 << 10;
-/// In bytes. Longer lines are skipped, as they are when a session is resumed.
-const LINE_LIMIT: usize = 64 << 20;
-const THREADS: usize = 8;
 
 /// What to search for.
 #[derive(Clone, Copy, Debug)]
@@ -50,11 +40,11 @@ pub fn search(
     wanted: SearchRequest<'_>,
     tell: &mut dyn FnMut(SearchResult) -> ControlFlow<()>,
 ) {
-    let pieces = pieces(rows, PIECE_BYTES);
+    let pieces = pieces::of(rows.iter().map(|row| row.size), PIECE_BYTES);
     let over = AtomicBool::new(false);
     let next = AtomicUsize::new(0);
     let counts: Vec<AtomicUsize> = rows.iter().map(|_| AtomicUsize::new(0)).collect();
-    let threads = std::thread::available_parallelism().map_or(2, |n| n.get().min(THREADS)).min(pieces.len().max(1));
+    let threads = threads_for(pieces.len());
     let (sender, receiver) = sync_channel(threads * 64);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -81,28 +71,6 @@ pub fn search(
     });
 }
 
-/// A part of a file. A line belongs to the piece in which it begins.
-#[derive(Clone, Copy, Debug)]
-struct FilePiece {
-    row: usize,
-    from: u64,
-    to: u64,
-}
-
-/// Pieces of one file are listed from its end, which is newer, to its start.
-fn pieces(rows: &[TranscriptRow], size: u64) -> Vec<FilePiece> {
-    let mut pieces = Vec::with_capacity(rows.len());
-    for (row, file) in rows.iter().enumerate() {
-        let mut to = file.size;
-        while to > 0 {
-            let from = to.saturating_sub(size);
-            pieces.push(FilePiece { row, from, to });
-            to = from;
-        }
-    }
-    pieces
-}
-
 /// Merges the results of the threads in order.
 struct OrderedResults<'a> {
     rows: &'a [TranscriptRow],
@@ -123,7 +91,7 @@ impl OrderedResults<'_> {
         }
         let mut hits = std::mem::take(&mut self.open);
         hits.truncate(self.limit);
-        Some(SearchResult { row: self.rows[piece.row].clone(), hits })
+        Some(SearchResult { row: self.rows[piece.file].clone(), hits })
     }
 }
 
@@ -150,17 +118,17 @@ impl SearchWorker<'_> {
         loop {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(piece) = self.pieces.get(at).filter(|_| !self.is_over()) else { return };
-            let known = self.counts[piece.row].load(Ordering::Relaxed);
+            let known = self.counts[piece.file].load(Ordering::Relaxed);
             let mut hits = Vec::new();
             if known < self.wanted.per_session {
-                if open.as_ref().is_none_or(|(row, _)| *row != piece.row) {
-                    open = File::open(&self.rows[piece.row].path).ok().map(|file| (piece.row, file));
+                if open.as_ref().is_none_or(|(file, _)| *file != piece.file) {
+                    open = File::open(&self.rows[piece.file].path).ok().map(|opened| (piece.file, opened));
                 }
                 if let Some((_, file)) = &open {
                     // After a read error the hits found so far are kept.
                     self.search_piece(file, *piece, &mut buffer, &mut hits).ok();
                 }
-                self.counts[piece.row].fetch_add(hits.len(), Ordering::Relaxed);
+                self.counts[piece.file].fetch_add(hits.len(), Ordering::Relaxed);
             }
             if sender.send((at, hits)).is_err() {
                 return;
@@ -174,39 +142,14 @@ impl SearchWorker<'_> {
         piece: FilePiece,
         buffer: &mut Vec<u8>,
         hits: &mut Vec<SearchHit>,
-    ) -> io::Result<()> {
-        // The byte before the piece shows whether the piece starts at the beginning of a line.
-        let mut base = piece.from.saturating_sub(1);
-        let mut skips = piece.from > 0;
-        let mut held = 0;
-        while !self.is_over() && hits.len() < self.wanted.per_session {
-            if buffer.len() < held + CHUNK_BYTES {
-                buffer.resize(held + CHUNK_BYTES, 0);
+    ) -> std::io::Result<()> {
+        pieces::read(file, piece, buffer, &mut |lines| {
+            if self.is_over() {
+                return ControlFlow::Break(());
             }
-            let read = file.read_at(&mut buffer[held..held + CHUNK_BYTES], base + held as u64)?;
-            let filled = held + read;
-            let bytes = &buffer[..filled];
-            let (end, is_last) = whole_lines(bytes, held, (piece.to - base) as usize, read == 0);
-            let mut start = 0;
-            if skips && end > 0 {
-                start = memchr(b'\n', &bytes[..end]).map_or(end, |at| at + 1);
-                skips = false;
-            }
-            self.search_lines(&bytes[start..end], hits);
-            if is_last {
-                return Ok(());
-            }
-            held = filled - end;
-            if held > LINE_LIMIT {
-                // The rest of the over-long line is skipped like the cut line at the start of a piece.
-                (held, skips) = (0, true);
-                base += filled as u64;
-                continue;
-            }
-            buffer.copy_within(end..filled, 0);
-            base += end as u64;
-        }
-        Ok(())
+            self.search_lines(lines, hits);
+            if hits.len() < self.wanted.per_session { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
     }
 
     fn search_lines(&self, lines: &[u8], hits: &mut Vec<SearchHit>) {
@@ -214,23 +157,6 @@ impl SearchWorker<'_> {
             hits.extend(lines::hit(line, self.wanted.needle));
             if hits.len() < self.wanted.per_session { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-    }
-}
-
-/// How many of `bytes` are complete lines that begin within the first `limit` bytes, and whether these are all such
-/// lines. The first `held` bytes contain no newline.
-fn whole_lines(bytes: &[u8], held: usize, limit: usize, is_end: bool) -> (usize, bool) {
-    if is_end {
-        return (bytes.len(), true);
-    }
-    if bytes.len() < limit {
-        return (memrchr(b'\n', &bytes[held..]).map_or(0, |at| held + at + 1), false);
-    }
-    // The line that contains the last byte of the piece is its last.
-    let from = held.max(limit - 1);
-    match memchr(b'\n', &bytes[from..]) {
-        Some(at) => (from + at + 1, true),
-        None => (memrchr(b'\n', &bytes[held..from]).map_or(0, |at| held + at + 1), false),
     }
 }
 

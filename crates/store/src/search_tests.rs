@@ -1,4 +1,5 @@
 use super::*;
+use crate::pieces::CHUNK_BYTES;
 use serde_json::json;
 use std::path::Path;
 
@@ -90,7 +91,7 @@ fn a_line_belongs_to_one_piece_wherever_the_file_is_cut() {
     let wanted = SearchRequest { needle: &needle, per_session: 1_000, cancelled: &never };
     let file = File::open(&rows[0].path).unwrap();
     for size in (1..rows[0].size + 2).step_by(7) {
-        let cut = pieces(&rows, size);
+        let cut = pieces::of(rows.iter().map(|row| row.size), size);
         let shift = SearchWorker { rows: &rows, pieces: &cut, wanted, stop: &never, next: &next, counts: &[] };
         let mut hits = Vec::new();
         for piece in &cut {

@@ -26,9 +26,20 @@ pub fn iso(ms: u64) -> String {
 
 /// The local date as `2026-01-01`. The first call loads the time zone: do not call it where a millisecond matters.
 pub fn today() -> String {
-    let seconds = i64::try_from(now_ms() / 1000).unwrap_or(0);
+    local_day(now_ms())
+}
+
+/// The local date of a time in milliseconds since the epoch, as `2026-01-01`. As `today`, it may load the time zone.
+pub fn local_day(ms: u64) -> String {
+    let seconds = i64::try_from(ms / 1000).unwrap_or(0);
     let (year, month, day) = local_date(seconds).unwrap_or_else(|| civil(seconds.div_euclid(86_400)));
     format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// The date so many days before `day`; `None` when that is not a date.
+pub fn days_before(day: &str, days: u32) -> Option<String> {
+    let noon = parse_iso(&format!("{day}T12:00:00Z"))?;
+    Some(iso(noon.checked_sub(u64::from(days) * DAY_MS)?)[..10].to_owned())
 }
 
 /// The local weekday and the offset of the time zone, `Thursday, UTC+01:00`. As `today`, it may load the time zone.
@@ -176,6 +187,14 @@ mod tests {
         assert_eq!(iso(u64::MAX), iso(0));
         assert!(now_iso().ends_with('Z') && now_iso().len() == 24);
         assert_eq!(today().len(), 10);
+    }
+
+    #[test]
+    fn days_are_counted_back() {
+        assert_eq!(days_before("2026-03-01", 1).as_deref(), Some("2026-02-28"));
+        assert_eq!(days_before("2024-03-01", 366).as_deref(), Some("2023-03-01"));
+        assert_eq!(days_before("2024-02-30", 1), None);
+        assert_eq!(days_before("1970-01-01", 1), None);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The vim keys of the prompt against the program: the same keys on the same text must give the same text and the same
 //! place of the cursor. The keys are random, from a fixed seed; a failure is shrunk to the fewest commands.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use std::path::Path;
@@ -55,8 +57,9 @@ fn with_vim(program: &Path, dir: &Path, text: &str, commands: &[String]) -> Outc
     let (file, keys) = (dir.join("text"), dir.join("keys"));
     std::fs::write(&file, format!("{text}\n")).unwrap();
     // Keys from a file are one undo step, unless something ends the step.
-    let commands: String = commands.iter().map(|command| format!(":set undolevels=1000\r{command}")).collect();
-    std::fs::write(&keys, format!("0{commands}\u{1b}\u{1b}i{MARK}\u{1b}:wq!\r")).unwrap();
+    const ENDS_STEP: &str = ":set undolevels=1000\r";
+    let commands = commands.join(ENDS_STEP);
+    std::fs::write(&keys, format!("0{ENDS_STEP}{commands}\u{1b}\u{1b}i{MARK}\u{1b}:wq!\r")).unwrap();
     let mut vim = Command::new(program);
     vim.args(["-u", "NONE", "-i", "NONE", "-N", "-n", "--not-a-term"]);
     vim.args(["--cmd", "set shiftwidth=2 expandtab encoding=utf-8 startofline", "-s"]).arg(&keys).arg(&file);

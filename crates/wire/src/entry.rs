@@ -286,6 +286,17 @@ pub enum MetaEntry {
         uuids: Vec<String>,
         session_id: String,
     },
+    /// Prompt text that was paid for although an earlier request had put it into the provider's cache.
+    XCacheMiss {
+        session_id: String,
+        timestamp: String,
+        model: String,
+        cause: &'static str,
+        detail: String,
+        usage: MissedTokens,
+        #[serde(rename = "costUSD")]
+        cost_usd: Option<f64>,
+    },
     /// The checkpoint of a prompt: the files that earlier turns changed, as they are now.
     FileHistorySnapshot {
         message_id: String,
@@ -319,6 +330,13 @@ pub enum MetaEntry {
         uuid: String,
         timestamp: String,
     },
+}
+
+/// The tokens of a cache miss. Readers of usage look for lines with this member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct MissedTokens {
+    #[serde(rename = "missed_tokens")]
+    pub missed: u64,
 }
 
 /// The files of a checkpoint. Paths below the session's directory are relative to it.

@@ -1,8 +1,10 @@
 //! Messages to the host (stream-json). The terminal UI consumes the same values.
 
+mod rate_limit;
 mod result;
 mod task;
 
+pub use rate_limit::*;
 pub use result::*;
 pub use task::*;
 
@@ -20,6 +22,7 @@ pub enum SdkMessage {
     Result(Box<TurnResult>),
     System(SystemMessage),
     ToolProgress(ToolProgress),
+    RateLimit(Box<RateLimitEvent>),
     Reset(Box<ConversationReset>),
 }
 
@@ -34,6 +37,7 @@ impl SdkMessage {
             Self::Result(m) => to_line(m),
             Self::System(m) => to_line(m),
             Self::ToolProgress(m) => to_line(m),
+            Self::RateLimit(m) => to_line(m),
             Self::Reset(m) => to_line(m),
         }
     }
@@ -391,6 +395,15 @@ pub enum SystemBody {
     ThinkingTokens {
         estimated_tokens: u64,
         estimated_tokens_delta: u64,
+    },
+    /// Prompt text that was paid for again; for hosts that asked for it.
+    XCacheMiss {
+        cause: &'static str,
+        detail: String,
+        model: String,
+        missed_tokens: u64,
+        /// What it cost more than a hit; `None` when the price is not known.
+        cost_usd: Option<f64>,
     },
     Informational {
         content: String,

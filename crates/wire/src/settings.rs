@@ -7,7 +7,7 @@ mod sandbox;
 mod schema;
 mod shape;
 
-pub use keys::{AttributionSettings, HOOK_EVENTS, PermissionSettings, Settings, WorktreeSettings};
+pub use keys::{AttributionSettings, BudgetSettings, HOOK_EVENTS, PermissionSettings, Settings, WorktreeSettings};
 pub use sandbox::{SandboxCredentials, SandboxFilesystem, SandboxNetwork, SandboxSettings};
 pub use schema::schema;
 pub use shape::{

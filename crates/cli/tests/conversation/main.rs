@@ -8,6 +8,7 @@ mod common;
 mod calls;
 mod cassette;
 mod compaction;
+mod cost;
 mod findings_client;
 mod findings_engine;
 mod findings_keys;

@@ -21,4 +21,5 @@ mod library;
 mod purge;
 mod settings;
 mod update;
+mod usage;
 mod visitor;

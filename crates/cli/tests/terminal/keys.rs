@@ -111,8 +111,10 @@ const AT_WORK: &[Action] = &[
     action("send a prompt", 1, &[Type("say hello"), Key(ENTER), Wait("Finished hello."), Idle]),
     action("attach a file by three letters", 1, &[Type("read @car"), Wait("cart.txt"), Key(TAB), Wait("read @src/cart.txt")]),
     action("send it", 1, &[Key(ENTER), Wait("Finished read."), Idle]),
-    action("send the last prompt again", 2, &[Key(UP), Wait("read @src/cart.txt"), Key(ENTER), Wait(BUSY), Idle]),
-    action("find an earlier prompt and send it", 2, &[Key(CTRL_R), Type("hell"), Wait("say hello"), Key(ENTER), Wait(BUSY), Idle]),
+    action("send the last prompt again", 2, &[Key(UP), Wait("❯ read @src/cart.txt"), Key(ENTER), Gone("❯ read"), Idle]),
+    action("find an earlier prompt and send it", 3, &[
+        Key(CTRL_R), Type("hell"), Wait("say hello"), Key(ENTER), Wait("❯ say hello"), Key(ENTER), Gone("❯ say hello"), Idle,
+    ]),
     action("run a command of your own", 1, &[Type("!echo shell-$((40+2))"), Key(ENTER), Wait("shell-42"), Idle]),
     action("accept an edit", 1, &[
         Type("edit it"), Uncounted(ENTER), Wait(QUESTION), Answer("1"), Wait("Finished edit."), Idle,

@@ -10,6 +10,7 @@ mod around;
 mod asking;
 mod btw;
 mod cd;
+mod cost;
 mod dialogs;
 mod images;
 mod keys;

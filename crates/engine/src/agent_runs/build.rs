@@ -346,11 +346,7 @@ fn conversation(
         files,
         notes: None,
         facts: project_facts(template, spec),
-        limits: TurnLimits {
-            max_turns: spec.definition.max_turns,
-            max_budget_usd: template.max_budget_usd,
-            output_retries: 0,
-        },
+        limits: TurnLimits { max_turns: spec.definition.max_turns, output_retries: 0 },
     })
 }
 
@@ -385,7 +381,8 @@ fn forked_context(
             is_context_sent: true,
             facts: ToldFacts::default(),
         },
-        limits: TurnLimits { max_turns: None, max_budget_usd: template.max_budget_usd, output_retries: 0 },
+        limits: TurnLimits { max_turns: None, output_retries: 0 },
+        resumed: None,
     }
 }
 
@@ -485,7 +482,6 @@ fn notes(template: &AgentTemplate, spec: &AgentSpec, memory: AgentMemory) -> Str
 impl AgentTable {
     /// Whether the session has spent its budget.
     pub(super) fn is_over_budget(&self) -> bool {
-        let template = self.template();
-        template.max_budget_usd.is_some_and(|max| template.ledger.cost() >= max)
+        self.template().ledger.budgets().exhausted().is_some()
     }
 }

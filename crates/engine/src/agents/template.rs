@@ -54,7 +54,6 @@ pub(crate) struct AgentTemplate {
     pub forward: ForwardMode,
     /// `--append-subagent-system-prompt`
     pub append_prompt: Option<String>,
-    pub max_budget_usd: Option<f64>,
     /// What the sandbox of commands allows in the session's directory; `None` without one.
     pub sandbox: Option<String>,
     /// Facts about the project, which are put before an agent's task; `None` when they are not sent.

@@ -4,8 +4,12 @@ use super::CommandReply;
 use crate::command_table::described;
 use crate::session::{LiveSession, SessionIo};
 use model::estimate;
+use session_parts::cache_watch::CacheMiss;
 use session_parts::context::usage::thousands;
+use session_parts::usage_report::{self, UsageGrouping, UsageRange};
 use std::fmt::Write;
+use store::StoreLayout;
+use wire::sdk::RateLimitInfo;
 use wire::settings::RuleBehaviour;
 
 pub(super) fn help(io: &SessionIo) -> CommandReply {
@@ -110,7 +114,7 @@ fn sandbox(io: &SessionIo) -> &'static str {
     }
 }
 
-pub(super) fn usage(session: &mut LiveSession) -> CommandReply {
+pub(super) async fn usage(session: &mut LiveSession) -> CommandReply {
     let io = &mut session.io;
     io.provider.side.drain_usage(&mut io.output.ledger);
     let models = io.output.ledger.models();
@@ -142,7 +146,66 @@ pub(super) fn usage(session: &mut LiveSession) -> CommandReply {
         )
         .ok();
     }
+    write_misses(&mut text, &io.output.ledger.misses());
+    let limits = io.provider.connection.limits();
+    write_limits(&mut text, limits.info().as_ref());
+    let layout = StoreLayout::new(&io.env);
+    if let Ok(spent) = tokio::task::spawn_blocking(move || recent(&layout)).await {
+        text.push_str(&spent);
+    }
     CommandReply::for_user(text)
+}
+
+/// The causes of cache misses with what they cost, the most expensive one first.
+fn write_misses(text: &mut String, misses: &[CacheMiss]) {
+    if misses.is_empty() {
+        return;
+    }
+    let usd: f64 = misses.iter().filter_map(|miss| miss.usd).sum();
+    let tokens: u64 = misses.iter().map(|miss| miss.tokens).sum();
+    write!(text, "\nCache misses: {} tokens paid for again, ${usd:.4} more than hits", thousands(tokens)).ok();
+    for miss in misses {
+        let usd = miss.usd.map_or_else(|| "price not known".to_owned(), |usd| format!("${usd:.4}"));
+        let cause = miss.cause.name().replace('_', " ");
+        let detail = if miss.detail.is_empty() { String::new() } else { format!(" ({})", miss.detail) };
+        write!(text, "\n  {cause}{detail}: {} tokens, {usd}", thousands(miss.tokens)).ok();
+    }
+}
+
+/// What the provider said about the account's limits.
+fn write_limits(text: &mut String, info: Option<&RateLimitInfo>) {
+    let Some(info) = info else { return };
+    write!(text, "\nLimit of the account: {}", info.status).ok();
+    if let Some(kind) = &info.rate_limit_type {
+        write!(text, ", {}", kind.replace('_', " ")).ok();
+    }
+    if let Some(share) = info.utilization {
+        write!(text, ", {:.0} % used", share * 100.0).ok();
+    }
+    if let Some(at) = info.resets_at {
+        write!(text, ", resets {}", sys::clock::iso(at.saturating_mul(1_000))).ok();
+    }
+}
+
+/// What all conversations used today and in the last seven days. Blocking.
+fn recent(layout: &StoreLayout) -> String {
+    let today = sys::clock::today();
+    let week = UsageRange { since: sys::clock::days_before(&today, 6), until: None };
+    let recorded = usage_report::read(layout, &week);
+    let day = UsageRange { since: Some(today), until: None };
+    let mut text = String::from("\nAll conversations:");
+    for (name, range) in [("today", day), ("last 7 days", week.clone())] {
+        let total = usage_report::report(&recorded, UsageGrouping::Day, &range).total;
+        write!(text, "\n  {name}: ${:.4}, {} tokens", total.cost_usd, thousands(total.tokens())).ok();
+        if let Some(share) = total.cache_share() {
+            write!(text, ", {:.0} % of the prompts from the cache", share * 100.0).ok();
+        }
+    }
+    for row in usage_report::report(&recorded, UsageGrouping::Model, &week).rows {
+        write!(text, "\n    {}: ${:.4}, {} tokens", row.key, row.sum.cost_usd, thousands(row.sum.tokens())).ok();
+    }
+    text.push_str("\n`gimlet usage` reports more: by day, session, project, model or agent.");
+    text
 }
 
 fn seconds(ms: u64) -> String {

@@ -133,7 +133,6 @@ pub(super) fn template(
         concurrency: assembly.concurrency(),
         forward: if forward { ForwardMode::Text } else { ForwardMode::Calls },
         append_prompt: options.prompt.append_for_agents.clone(),
-        max_budget_usd: options.limits.max_budget_usd,
         sandbox: assembly.sandbox.as_ref().and_then(|sandbox| sandbox.describe()),
         project_facts: shared.project_facts.cloned(),
         facts: assembly.init_facts(),

@@ -10,7 +10,7 @@ use model::catalog::{ModelCatalog, ServingParty};
 use model::request::ThinkingChoice;
 use model::{EffortLevel, RequestIdentity};
 use session_parts::compaction_policy::CompactionSettings;
-use session_parts::context::{MainModel, RequestSettings};
+use session_parts::context::{CacheLifeChoice, MainModel, RequestSettings};
 use session_parts::models::AllowedModels;
 use session_parts::options::{BYPASS_ROOT, SessionOptions, ThinkingOption, is_sandboxed};
 use session_parts::start_error::{StartError, StartFailure};
@@ -50,6 +50,7 @@ impl SessionAssembly {
             identity,
             user_id: None,
             included_hour: self.credential.as_ref().is_ok_and(Credential::is_subscription),
+            cache_life: self.loaded.settings.cache_ttl.as_deref().and_then(CacheLifeChoice::parse),
         }
     }
 

@@ -7,6 +7,7 @@ use super::SessionAssembly;
 use super::conversation::ConversationChoice;
 use crate::session::LiveSession;
 use config::TrustChoice;
+use session_parts::budgets::SpendingBudgets;
 use session_parts::command::EventSenders;
 use session_parts::ledger::Ledger;
 use session_parts::options::selection;
@@ -55,7 +56,9 @@ impl SessionAssembly {
         }
         let conversation = &self.conversation;
         let before = conversation.loaded.as_ref().filter(|_| !conversation.is_fork);
-        Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served())
+        let home = StoreLayout::new(&self.env).home().to_owned();
+        let budgets = SpendingBudgets::new(Arc::clone(&self.catalog), &home, self.cwd.clone());
+        Ledger::new(Arc::clone(&self.catalog), self.env.clone(), self.served(), Arc::new(budgets))
             .continue_from(before.and_then(|loaded| loaded.cost_state.as_deref()))
     }
 }

@@ -4,10 +4,10 @@
 use super::{RulesParts, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules, SessionTooling};
 use crate::agents::AgentSpawner;
 use crate::repeats::RepeatWatch;
-use crate::rewind::PromptMarks;
 use crate::session::changed_files::{ChangeCauses, ChangeWatch};
 use crate::session::checks::TurnChecks;
 use crate::session::reminders::ListReminder;
+use crate::session::rewind::PromptMarks;
 use config::MemoryFile;
 use model::{Fragment, ModelCatalog};
 use session_parts::checkpoints::CheckpointScope;
@@ -168,8 +168,8 @@ impl KnowledgeParts {
 impl ConversationParts {
     fn context(self, registry: &ToolRegistry) -> ModelContext {
         let Self { catalog, restored, compaction, models, settings, system, files, notes, facts, limits } = self;
-        let (history, sent_date, is_context_sent) =
-            restored.map_or((Vec::new(), None, false), |r| (r.history, r.sent_date, r.is_context_sent));
+        let restored = restored.unwrap_or_default();
+        let RestoredConversation { history, sent_date, is_context_sent, last_prompt: resumed, .. } = restored;
         let facts = if is_context_sent { ToldFacts::all_of(facts) } else { ToldFacts::nothing_of(facts) };
         ModelContext::new(ContextParts {
             catalog,
@@ -181,6 +181,7 @@ impl ConversationParts {
             system,
             reminders: Reminders { files, sent_date, is_context_sent, notes, facts },
             limits,
+            resumed,
         })
     }
 }

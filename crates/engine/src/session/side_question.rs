@@ -13,8 +13,8 @@ const TAKEN_BACK: &str = "The question was taken back.";
 impl LiveSession {
     /// With everything that was said.
     fn side_question(&mut self, client: ModelClient, question: &str) -> Result<SideQuestionRequest, String> {
-        if self.is_over_budget() {
-            return Err("The budget of this session is used up.".into());
+        if let Some(budget) = self.io.output.ledger.budgets().exhausted() {
+            return Err(budget.to_string());
         }
         let request = self.context.summary_request(&prompts::side_question(question), 0);
         let request = request.map_err(|error| error.to_string())?;

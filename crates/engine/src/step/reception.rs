@@ -2,7 +2,7 @@
 
 use crate::session::SessionIo;
 use model::assembly::BlockKind;
-use model::{BlockDelta, ClosedBlock, EventKind, Fragment, ModelEvent, ResponseAssembly, RetryVerdict};
+use model::{BlockDelta, ClosedBlock, EventKind, Fragment, ModelEvent, ModelRequest, ResponseAssembly, RetryVerdict};
 use serde_json::value::RawValue;
 use session_parts::call_ids::CallIdClaim;
 use session_parts::command::{Event, ScreenEvent};
@@ -38,6 +38,7 @@ pub(super) struct ResponseReception {
     /// Content of the answer was sent to the host.
     pub has_output_started: bool,
     asked: SentRequest,
+    request: Arc<ModelRequest>,
     /// `assembly.id`, shared by all events.
     message_id: Option<Arc<str>>,
     /// Index and start time of each thinking block.
@@ -62,8 +63,13 @@ struct ReceivedBlock {
 }
 
 impl ResponseReception {
-    pub(super) fn new(asked: SentRequest, token: CancellationToken, call_ids: CallIdClaim) -> Self {
+    pub(super) fn new(
+        (asked, request): (SentRequest, Arc<ModelRequest>),
+        token: CancellationToken,
+        call_ids: CallIdClaim,
+    ) -> Self {
         Self {
+            request,
             assembly: ResponseAssembly::default(),
             request_id: None,
             call_ids,
@@ -76,6 +82,11 @@ impl ResponseReception {
             deadline: None,
             token,
         }
+    }
+
+    /// The request that this answers.
+    pub(super) fn request(&self) -> &Arc<ModelRequest> {
+        &self.request
     }
 
     /// Resolves when the waiting lines must be written; never while there are none.

@@ -3,6 +3,7 @@
 use super::Endpoint;
 use crate::cassette::{ExchangeRecorder, ReplayedResponse};
 use crate::error::{ErrorKind, ModelError, ResponseFacts};
+use crate::limits::RateLimits;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -52,7 +53,7 @@ impl ModelReply {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 
-    pub(super) fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(super) fn headers(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.headers.iter().map(|(n, v)| (n.as_str(), v.as_str()))
     }
 
@@ -148,6 +149,7 @@ impl ModelReply {
             status: self.status,
             request_id: self.header("request-id").or_else(|| self.header("x-request-id")).map(str::to_owned),
             retry_after: self.retry_after(),
+            limits: RateLimits::read(self.headers(), self.status == 429).map(Box::new),
             should_retry: self.header("x-should-retry").and_then(|v| v.trim().parse().ok()),
             quota: self
                 .header("anthropic-ratelimit-unified-status")

@@ -5,6 +5,8 @@ use super::whole_message;
 use crate::client::ModelTimeouts;
 use crate::error::{ErrorKind, ModelError};
 use crate::event::{EventKind, ModelEvent};
+use crate::limits::RateLimits;
+use crate::spending::SpendingMeter;
 use crate::sse::{SseFrame, SseParser};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -32,6 +34,8 @@ pub struct ResponseStream {
     has_events: bool,
     /// Time spent waiting since the last event that was not a ping.
     silence: Duration,
+    /// Reports what the response costs.
+    meter: Option<SpendingMeter>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +49,11 @@ enum StreamState {
 }
 
 impl ResponseStream {
-    pub(super) async fn open(reply: ModelReply, timeouts: ModelTimeouts) -> Result<Self, ModelError> {
+    pub(super) async fn open(
+        reply: ModelReply,
+        timeouts: ModelTimeouts,
+        meter: Option<SpendingMeter>,
+    ) -> Result<Self, ModelError> {
         let is = |kind: &str| reply.header("content-type").is_some_and(|t| t.trim_start().starts_with(kind));
         let (whole, page) = (is("application/json"), is("text/html"));
         let mut stream = Self {
@@ -58,6 +66,7 @@ impl ResponseStream {
             head: Vec::new(),
             has_events: false,
             silence: Duration::ZERO,
+            meter,
         };
         if page {
             let head = stream.reply.chunk().await.ok().flatten().unwrap_or_default();
@@ -118,6 +127,9 @@ impl ResponseStream {
         }
         let event = ModelEvent::parse(&frame.event, &frame.data)?;
         self.has_events = true;
+        if let Some(meter) = &mut self.meter {
+            meter.take(&event);
+        }
         match &event.kind {
             EventKind::Ping => return Ok(Some(event)),
             EventKind::MessageStop => self.state = StreamState::Draining,
@@ -194,9 +206,9 @@ impl ResponseStream {
         self.reply.header("request-id").or_else(|| self.reply.header("x-request-id"))
     }
 
-    /// The `anthropic-ratelimit-*` headers, in lower case.
-    pub fn rate_limits(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.reply.headers().filter(|(name, _)| name.starts_with("anthropic-ratelimit-"))
+    /// What the headers say about the limits of the account.
+    pub fn rate_limits(&self) -> Option<RateLimits> {
+        RateLimits::read(self.reply.headers(), false)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::estimate;
 use crate::fragment::{Fragment, FragmentHead, Message};
 use sys::Env;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheTtl {
     #[default]
     FiveMinutes,

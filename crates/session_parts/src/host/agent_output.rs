@@ -110,6 +110,7 @@ impl AgentOutput {
                     | SystemBody::ModelRefusalFallback { .. }
                     | SystemBody::ModelRefusalNoFallback(_)
                     | SystemBody::ThinkingTokens { .. }
+                    | SystemBody::XCacheMiss { .. }
                     | SystemBody::LocalCommandOutput { .. }
                     | SystemBody::SessionTitleChanged { .. }
                     | SystemBody::Notification { .. }
@@ -123,6 +124,8 @@ impl AgentOutput {
                 progress.parent_tool_use_id = Some(self.tool_use_id.clone());
                 ForwardedMessage { progress: None, message: Some(SdkMessage::ToolProgress(progress)) }
             }
+            // The limit is that of the account, whoever meets it.
+            SdkMessage::RateLimit(_) => ForwardedMessage { progress: None, message: Some(message) },
             SdkMessage::Init(_) | SdkMessage::Result(_) | SdkMessage::StreamEvent(_) | SdkMessage::Reset(_) => {
                 ForwardedMessage::default()
             }

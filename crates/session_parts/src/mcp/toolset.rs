@@ -39,6 +39,8 @@ pub struct ToolsetState {
     /// The tools that ToolSearch loaded, in order. Nothing is removed, because requests refer to them.
     pub loaded: Vec<LoadedTool>,
     pub is_deferring: bool,
+    /// The tools for resources are sent, and stay: a change would cost the whole prompt again.
+    offers_resources: bool,
     /// Tools of ours that are deferred in this session.
     pub seldom_used: Vec<Arc<dyn Tool>>,
 }
@@ -249,7 +251,10 @@ impl McpToolset {
 
     /// Begins a new conversation, which was told nothing.
     pub fn begin_conversation(&mut self) {
-        self.shared.state().loaded.clear();
+        let mut state = self.shared.state();
+        state.loaded.clear();
+        state.offers_resources = false;
+        drop(state);
         self.recorded = 0;
         self.announced = AnnouncedServers::default();
         self.referenced.clear();
@@ -329,7 +334,9 @@ impl McpToolset {
             state.is_deferring = goes_on || expects || deferral.applies(model::estimate::text(size), window);
         }
         let native = state.is_deferring && matches!(deferral, ToolDeferral::Native { .. });
-        let mut rows = self.helpers(state.is_deferring, policy);
+        // Servers that connect later may have resources.
+        state.offers_resources |= self.has_readable(policy) || (state.is_deferring && expects);
+        let mut rows = self.helpers((state.is_deferring, state.offers_resources), policy);
         let is_loaded = |name: &str| state.loaded.iter().any(|loaded| loaded.name == name);
         let in_full = |found: &&AvailableTool| !state.is_deferring || found.always_load;
         rows.extend(tools.iter().filter(in_full).map(|found| found.row(true)));
@@ -356,14 +363,19 @@ impl McpToolset {
         ToolOffer { registry: Arc::new(registry), fragments, uses_references: native }
     }
 
+    /// Whether there are resources that may be read.
+    fn has_readable(&self, policy: &Policy) -> bool {
+        let readable = |view: &ServerView| view.has_resources && !policy.removes(&super::server_rule_name(&view.name));
+        self.shared.views().iter().any(readable)
+    }
+
     /// The tools of ours that exist because there are servers.
-    fn helpers(&self, is_deferring: bool, policy: &Policy) -> Vec<BuiltinTool> {
+    fn helpers(&self, (is_deferring, offers_resources): (bool, bool), policy: &Policy) -> Vec<BuiltinTool> {
         let mut helpers: Vec<Arc<dyn Tool>> = Vec::new();
         if is_deferring {
             helpers.push(Arc::new(ToolSearch::new(Arc::clone(&self.shared))));
         }
-        let readable = |view: &ServerView| view.has_resources && !policy.removes(&super::server_rule_name(&view.name));
-        if self.shared.views().iter().any(readable) {
+        if offers_resources {
             helpers.push(Arc::new(ListResources::new(Arc::clone(&self.shared))));
             helpers.push(Arc::new(ReadResource::new(Arc::clone(&self.shared))));
         }

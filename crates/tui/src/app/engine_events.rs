@@ -101,7 +101,7 @@ impl App {
             SdkMessage::User(message) => self.user(message),
             SdkMessage::Result(result) => self.result(&result),
             SdkMessage::System(system) => self.system(system.body),
-            SdkMessage::ToolProgress(_) => {}
+            SdkMessage::ToolProgress(_) | SdkMessage::RateLimit(_) => {}
             SdkMessage::Reset(_) => self.reset(),
         }
     }

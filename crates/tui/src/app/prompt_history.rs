@@ -33,6 +33,7 @@ pub enum SearchScope {
 }
 
 impl SearchScope {
+    #[must_use]
     pub fn next(self) -> Self {
         match self {
             Self::Project => Self::All,

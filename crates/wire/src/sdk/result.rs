@@ -64,7 +64,27 @@ pub struct TurnResult {
     /// Whether the changes of the turn were checked; `None` when it changed no file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_checks: Option<ReportedChecks>,
+    /// When the limit of the provider that ended the turn is lifted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_resets_at: Option<String>,
+    /// What the user should know about the cost of the turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub x_warnings: Vec<String>,
+    /// The budget that ended the turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_budget: Option<ReportedBudget>,
     pub uuid: String,
+}
+
+/// A budget that is used up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReportedBudget {
+    /// `turn`, `run`, `session`, `project`, `day` or `month`.
+    pub scope: &'static str,
+    /// `usd` or `tokens`.
+    pub unit: &'static str,
+    pub limit: f64,
+    pub spent: f64,
 }
 
 /// The command that ran after the last change of a file in a turn, and how it ended.

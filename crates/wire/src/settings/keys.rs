@@ -73,6 +73,32 @@ keys! {
 }
 
 keys! {
+    /// `budgets`. Of every budget the lowest of all files counts.
+    pub struct BudgetSettings {
+        /// Most that one turn may cost, in US dollars.
+        "turnUsd" turn_usd: Option<f64> => between(0.0, 1e9), lowest;
+        /// Most that one conversation may cost.
+        "sessionUsd" session_usd: Option<f64> => between(0.0, 1e9), lowest;
+        /// Most that all conversations of a project may cost in a day.
+        "projectDailyUsd" project_daily_usd: Option<f64> => between(0.0, 1e9), lowest;
+        /// Most that all conversations may cost in a day.
+        "dailyUsd" daily_usd: Option<f64> => between(0.0, 1e9), lowest;
+        /// Most that all conversations may cost in a month.
+        "monthlyUsd" monthly_usd: Option<f64> => between(0.0, 1e9), lowest;
+        /// Most tokens of one turn, in and out, cached or not.
+        "turnTokens" turn_tokens: Option<u32> => range(1, u32::MAX as i64), lowest;
+        /// Most tokens of one conversation.
+        "sessionTokens" session_tokens: Option<u32> => range(1, u32::MAX as i64), lowest;
+        /// Most tokens of a project in a day.
+        "projectDailyTokens" project_daily_tokens: Option<u32> => range(1, u32::MAX as i64), lowest;
+        /// Most tokens in a day.
+        "dailyTokens" daily_tokens: Option<u32> => range(1, u32::MAX as i64), lowest;
+        /// Most tokens in a month.
+        "monthlyTokens" monthly_tokens: Option<u32> => range(1, u32::MAX as i64), lowest;
+    }
+}
+
+keys! {
     /// A settings file.
     pub struct Settings {
         /// Model alias or id for the main conversation.
@@ -135,6 +161,14 @@ keys! {
         "autoCompactEnabled" auto_compact_enabled: Option<bool>;
         /// Size of the window, in tokens, at which that happens.
         "autoCompactWindow" auto_compact_window: Option<u32> => range(100_000, 1_000_000);
+        /// Most that may be spent, in US dollars and in tokens.
+        "budgets" budgets: BudgetSettings;
+        /// Ask before a request whose input is not cached and costs more than this, in US dollars. 1.00 unless set.
+        "costWarnUsd" cost_warn_usd: Option<f64> => between(0.0, 1e9), grant;
+        /// How long the provider keeps the conversation cached; `auto` chooses by the pauses of the last hour.
+        "cacheTtl" cache_ttl: Option<String> => one_of(&["5m", "1h", "auto"]);
+        /// Whether a turn waits when a limit of the provider resets far away. `ask` in the terminal and `never` elsewhere unless set.
+        "limitWait" limit_wait: Option<String> => one_of(&["never", "ask", "auto"]);
         /// Keep notes between sessions.
         "autoMemoryEnabled" auto_memory_enabled: Option<bool>;
         /// Where those notes are kept.

@@ -41,6 +41,8 @@ pub enum MergeRule {
     PerEntry,
     /// This value wins if any layer sets it.
     Sticky(bool),
+    /// The lowest number of all layers wins.
+    Lowest,
 }
 
 /// Which files may set a key. `--settings` may set every key that the user's file may set.
@@ -164,6 +166,11 @@ impl SettingKey {
 
     pub(super) const fn sticky(mut self, value: bool) -> Self {
         self.merge = MergeRule::Sticky(value);
+        self
+    }
+
+    pub(super) const fn lowest(mut self) -> Self {
+        self.merge = MergeRule::Lowest;
         self
     }
 
