@@ -159,6 +159,11 @@ impl PromptHistory {
         true
     }
 
+    /// Whether no earlier prompt is shown.
+    pub fn is_newest(&self) -> bool {
+        self.at.is_none()
+    }
+
     pub fn newer(&mut self, editor: &mut Editor) -> bool {
         let Some(at) = self.at else { return false };
         self.store_edit(editor);
