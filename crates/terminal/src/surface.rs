@@ -69,6 +69,9 @@ const ROWS_ABOVE_CURSOR: usize = 6;
 /// is cleared from there into its scrollback.
 const ERASE: &[u8] = b"\x1b[K\x1b[C\x1b[J\r";
 
+const SAVE_CURSOR: &[u8] = b"\x1b7";
+const RESTORE_CURSOR: &[u8] = b"\x1b8";
+
 /// Number of cells by which terminals may differ about the cursor column after a reflow.
 const SLACK: usize = 2;
 
@@ -179,10 +182,19 @@ impl<W: Write> Surface<W> {
             self.rows.clear();
             self.print(finished);
         }
+        // Some terminals (tmux) change their size a moment before they say so. A motion that is too long for the new size ends at the
+        // edge of the screen, and the way back would end in finished lines: the terminal remembers the place instead.
+        let stays = rows.len() == self.rows.len() && caret.unwrap_or_default() == self.caret;
+        if stays {
+            self.buffer.extend_from_slice(SAVE_CURSOR);
+        }
         self.buffer.extend_from_slice(b"\x1b[?7l");
         self.paint(rows);
         self.buffer.extend_from_slice(b"\x1b[?7h");
         self.place(caret);
+        if stays {
+            self.buffer.extend_from_slice(RESTORE_CURSOR);
+        }
         self.end();
         self.stale = false;
         self.unsure = false;

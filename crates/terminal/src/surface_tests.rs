@@ -499,3 +499,30 @@ fn a_question_survives_a_low_screen() {
         assert_eq!(check_scenes(TerminalSize { columns: 110, rows: 30 }, &steps).unwrap(), steps.len());
     }
 }
+
+#[test]
+fn a_row_that_changes_before_a_new_height_is_known_takes_no_finished_line_away() {
+    // [TST-247] tmux changes the screen up to a quarter of a second before it tells the program.
+    for kind in [Scene::Question, Scene::Comment, Scene::Streaming, Scene::Prompt] {
+        for (before, after) in [(30, 5), (30, 12), (12, 5), (12, 30), (5, 30)] {
+            let start = TerminalSize { columns: 60, rows: before };
+            let size = TerminalSize { columns: 60, rows: after };
+            let profile = TerminalProfile { caret: CaretStyle::DrawnWhenTall, ..PROFILE };
+            let mut bench = Bench::with(profile, start.columns, start.rows);
+            let printed: Vec<String> = (0..9).map(|n| format!("F{n}:;")).collect();
+            let mut shown = scene(kind, start, 0);
+            bench.draw(&printed.iter().map(String::as_str).collect::<Vec<_>>(), &shown);
+            bench.screen.resize(size);
+            for row in 0..shown.lines.len() {
+                shown.lines[row] = StyledLine::plain(format!("L tick {row}"));
+                bench.draw(&[], &shown);
+            }
+            bench.surface.resize(size);
+            let shown = scene(kind, size, 1);
+            bench.draw(&[], &shown);
+            let text = |line: &StyledLine| line.truncated(size.columns).text().trim_end().to_owned();
+            let expected: Vec<String> = printed.iter().cloned().chain(shown.lines.iter().map(text)).collect();
+            assert_eq!(bench.screen.lines(), expected, "{kind:?}, {before} to {after} rows");
+        }
+    }
+}
