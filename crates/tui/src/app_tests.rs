@@ -116,6 +116,27 @@ fn text_streams_and_closed_blocks_are_printed_once() {
 }
 
 #[test]
+fn an_answer_that_breaks_off_begins_again_without_what_was_there() {
+    // [TST-234]
+    let again = json!({"type": "message_start", "message": {}});
+    let mut app = app();
+    write(&mut app, "x");
+    enter(&mut app);
+    printed(&mut app);
+    say(&mut app, "Only a beg");
+    stream(&mut app, &again);
+    assert!(printed(&mut app).is_empty());
+    assert!(!shown(&app).concat().contains("Only"));
+    say(&mut app, "One.\n\nTw");
+    assert_eq!(printed(&mut app), ["", "  One."]);
+    stream(&mut app, &again);
+    assert_eq!(printed(&mut app), ["", "  The answer broke off and begins again."]);
+    say(&mut app, "One.\n\nTwo.");
+    assert_eq!(printed(&mut app), ["", "  One."]);
+    assert!(shown(&app).contains(&"  Two.".to_owned()), "{:?}", shown(&app));
+}
+
+#[test]
 fn an_exclamation_mark_runs_a_command() {
     // [TST-238]
     let mut app = app();
@@ -264,6 +285,41 @@ fn agents_are_stopped_on_the_second_press_and_shells_are_not() {
         matches!(&effects[..], [AppEffect::Request { request, .. }] if crate::app::control_lines::text_of(request).contains("stop_task") && crate::app::control_lines::text_of(request).contains("a1")),
         "{effects:?}"
     );
+}
+
+#[test]
+fn a_copy_of_the_conversation_asks_before_it_stops_what_runs() {
+    let mut app = app();
+    app.session.id = Some("s".into());
+    write(&mut app, "x");
+    enter(&mut app);
+    app.transcript.add_from(
+        super::record::RecordItem::Reply("Here.".into()),
+        super::transcript::RecordOrigin { stamp: String::new(), agent: None },
+        None,
+    );
+    app.activity.turn = None;
+    printed(&mut app);
+    let task = session::BackgroundTaskRow {
+        id: "b2".into(),
+        is_agent: false,
+        kind: "shell",
+        description: String::new(),
+        since: Duration::ZERO,
+    };
+    app.session.background = vec![task];
+    let is_copy = |effects: &[AppEffect]| effects.iter().any(|effect| matches!(effect, AppEffect::Fork { .. }));
+    for (answer, copies) in [('2', false), ('1', true)] {
+        write(&mut app, "/branch ");
+        assert!(!is_copy(&enter(&mut app)));
+        assert!(shown(&app).concat().contains("Leave and stop it"), "{:?}", shown(&app));
+        app.update(AppInput::Tick);
+        app.now += Duration::from_secs(5);
+        assert_eq!(is_copy(&write(&mut app, &answer.to_string())), copies);
+    }
+    app.session.background.clear();
+    write(&mut app, "/branch ");
+    assert!(is_copy(&enter(&mut app)));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
 use engine::preflight::{
     PreflightQuestion, ServerAnswer, ServerQuestion, TrustQuestion, TrustSection, TrustServer, TrustSubject,
 };
+use engine::query::SessionInfo;
 use std::time::Duration;
 use terminal::keys::bindings::KeyContext;
 use terminal::keys::{KeyCode, KeyPress};
@@ -45,7 +46,37 @@ enum ConfirmSubject {
     Entry(PreflightQuestion),
     /// Asks whether credentials may be sent to the host with this index in `hosts`.
     Host(Box<TrustQuestion>, usize),
-    Leave,
+    Leave(LeaveGoal),
+}
+
+/// Where to after this session.
+#[derive(Clone, Debug)]
+pub enum LeaveGoal {
+    Exit,
+    /// A copy of the conversation, and what is sent there first.
+    Copy {
+        session: String,
+        prompt: String,
+    },
+    Another(Box<SessionInfo>),
+}
+
+impl LeaveGoal {
+    /// What is said when the goal is reached.
+    pub fn note(&self) -> Option<&'static str> {
+        match self {
+            LeaveGoal::Copy { .. } => Some("This is a copy now; /resume has the conversation it was made from."),
+            LeaveGoal::Exit | LeaveGoal::Another(_) => None,
+        }
+    }
+
+    pub fn effect(self) -> AppEffect {
+        match self {
+            LeaveGoal::Exit => AppEffect::Exit,
+            LeaveGoal::Copy { session, prompt } => AppEffect::Fork { session, prompt },
+            LeaveGoal::Another(session) => AppEffect::Chosen(Some(session)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -65,15 +96,15 @@ impl ConfirmDialog {
     }
 
     /// Whether to leave although something runs in the background.
-    pub fn leave(now: Duration) -> Self {
-        Self::new(ConfirmSubject::Leave, now)
+    pub fn leave(goal: LeaveGoal, now: Duration) -> Self {
+        Self::new(ConfirmSubject::Leave(goal), now)
     }
 
     fn new(asked: ConfirmSubject, now: Duration) -> Self {
         let chosen = match &asked {
             ConfirmSubject::Entry(PreflightQuestion::Trust(_) | PreflightQuestion::Bypass)
             | ConfirmSubject::Host(..)
-            | ConfirmSubject::Leave => 1,
+            | ConfirmSubject::Leave(_) => 1,
             ConfirmSubject::Entry(PreflightQuestion::Server(_)) => 2,
             ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => 0,
         };
@@ -120,7 +151,7 @@ impl ConfirmDialog {
             ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => {
                 vec!["Go on from a summary (quicker and cheaper)", "Go on with everything"]
             }
-            ConfirmSubject::Leave => vec!["Leave and stop it", "Stay"],
+            ConfirmSubject::Leave(_) => vec!["Leave and stop it", "Stay"],
         }
     }
 
@@ -141,7 +172,7 @@ impl ConfirmDialog {
             ConfirmSubject::Entry(PreflightQuestion::Bypass) => "Bypass all permission checks?".into(),
             ConfirmSubject::Entry(PreflightQuestion::Server(_)) => "Use an MCP server of this project?".into(),
             ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => "This conversation is large and old".into(),
-            ConfirmSubject::Leave => "Something is still running".into(),
+            ConfirmSubject::Leave(_) => "Something is still running".into(),
         }
     }
 
@@ -166,7 +197,7 @@ impl ConfirmDialog {
                 tokens / 1_000,
                 idle_ms / 3_600_000
             )],
-            ConfirmSubject::Leave => {
+            ConfirmSubject::Leave(_) => {
                 let (count, it) =
                     if background == 1 { ("1 task".into(), "it") } else { (format!("{background} tasks"), "them") };
                 vec![format!("{count} in the background; leaving stops {it}.")]
@@ -303,7 +334,7 @@ impl ConfirmDialog {
             | ConfirmSubject::Host(..) => StartAnswer::Declined,
             ConfirmSubject::Entry(PreflightQuestion::Server(server)) => StartAnswer::Server(server.clone(), None),
             ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => StartAnswer::Summary(SummaryChoice::AsItIs),
-            ConfirmSubject::Leave => return vec![LayerEffect::Close],
+            ConfirmSubject::Leave(goal) => return stay(goal),
         };
         close_with(answer)
     }
@@ -334,9 +365,20 @@ impl ConfirmDialog {
             (ConfirmSubject::Entry(PreflightQuestion::Summary { .. }), _) => {
                 StartAnswer::Summary(SummaryChoice::AsItIs)
             }
-            (ConfirmSubject::Leave, 0) => return vec![LayerEffect::Close, LayerEffect::Outside(AppEffect::Exit)],
-            (ConfirmSubject::Leave, _) => return vec![LayerEffect::Close],
+            (ConfirmSubject::Leave(goal), 0) => {
+                let note = goal.note().map(|note| LayerEffect::Note(note.into(), ThemeToken::Inactive));
+                let leave = LayerEffect::Outside(goal.clone().effect());
+                return [LayerEffect::Close].into_iter().chain(note).chain([leave]).collect();
+            }
+            (ConfirmSubject::Leave(goal), _) => return stay(goal),
         })
+    }
+}
+
+fn stay(goal: &LeaveGoal) -> Vec<LayerEffect> {
+    match goal {
+        LeaveGoal::Another(_) => vec![LayerEffect::Close, LayerEffect::Outside(AppEffect::Chosen(None))],
+        LeaveGoal::Exit | LeaveGoal::Copy { .. } => vec![LayerEffect::Close],
     }
 }
 

@@ -1,6 +1,7 @@
 //! Commands that the terminal runs itself. They open a panel immediately, also while a turn runs. One table feeds the
 //! dispatch, the menu, `/help` and the documentation; every other command is sent to the engine.
 
+use super::confirm::LeaveGoal;
 use super::onboarding::Onboarding;
 use super::panel::PanelJob;
 use super::panel::agents::AgentList;
@@ -249,9 +250,8 @@ impl App {
         }
         match self.session.id.clone() {
             Some(session) if self.transcript.reply(1).is_some() => {
-                self.note("This is a copy now; /resume has the conversation it was made from.", ThemeToken::Inactive);
                 let prompt = if name.is_empty() { String::new() } else { format!("/rename {name}") };
-                self.effects.push(AppEffect::Fork { session, prompt });
+                self.leave(LeaveGoal::Copy { session, prompt });
             }
             Some(_) | None => self.hint("There is no conversation to copy yet", HINT_DURATION),
         }

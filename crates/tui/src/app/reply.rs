@@ -75,6 +75,11 @@ impl StreamingReply {
         self.finish(&text, look)
     }
 
+    /// Forgets what arrived of a block, because the answer begins again. Says whether some of it was printed.
+    pub fn restart(&mut self) -> bool {
+        std::mem::take(self).has_begun
+    }
+
     fn part(&mut self, mut lines: Vec<StyledLine>) -> Option<ReplyPart> {
         if lines.is_empty() {
             return None;

@@ -1,7 +1,7 @@
 //! Opening and leaving conversations: questions before a start, the session picker, and what changes in the interface
 //! with the session.
 
-use super::confirm::ConfirmDialog;
+use super::confirm::{ConfirmDialog, LeaveGoal};
 use super::layers::LayerRank;
 use super::session::SessionDisplay;
 use super::transcript::TranscriptView;
@@ -20,10 +20,18 @@ impl App {
 
     /// Exits, or asks first when background tasks would be stopped.
     pub(super) fn request_exit(&mut self) {
+        self.leave(LeaveGoal::Exit);
+    }
+
+    /// Leaves this session, or asks first when background tasks would be stopped.
+    pub(super) fn leave(&mut self, goal: LeaveGoal) {
         if self.session.background.is_empty() {
-            self.effects.push(AppEffect::Exit);
+            if let Some(note) = goal.note() {
+                self.note(note, ThemeToken::Inactive);
+            }
+            self.effects.push(goal.effect());
         } else {
-            self.open_confirm(ConfirmDialog::leave(self.now));
+            self.open_confirm(ConfirmDialog::leave(goal, self.now));
         }
     }
 

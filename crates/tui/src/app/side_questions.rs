@@ -1,6 +1,7 @@
 //! `/btw`: side questions. They are asked immediately, also while a turn runs, and shown in a panel with the earlier
 //! ones. They are not printed and not kept after the session.
 
+use super::confirm::LeaveGoal;
 use super::layers::effects::LayerEffect;
 use super::layers::{LayerRank, LayerView};
 use super::panel::{Panel, PanelContent, PanelFrame};
@@ -166,7 +167,7 @@ impl App {
         match self.session.id.clone() {
             Some(session) if self.transcript.reply(1).is_some() => {
                 self.dismiss(LayerRank::Panel);
-                self.effects.push(AppEffect::Fork { session, prompt: question });
+                self.leave(LeaveGoal::Copy { session, prompt: question });
             }
             Some(_) | None => self.hint("No conversation to copy yet", Duration::from_secs(4)),
         }

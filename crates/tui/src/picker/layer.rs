@@ -2,6 +2,7 @@
 
 use super::{PickerOutcome, SessionPicker};
 use crate::app::AppEffect;
+use crate::app::confirm::{ConfirmDialog, LeaveGoal};
 use crate::app::layers::effects::LayerEffect;
 use crate::app::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
 use std::time::Duration;
@@ -15,14 +16,18 @@ impl SessionPicker {
         self.take_requests().into_iter().map(|request| LayerEffect::Outside(AppEffect::Picker(request))).collect()
     }
 
-    fn outcome_effects(&mut self, outcome: PickerOutcome, current: Option<&String>) -> Vec<LayerEffect> {
+    fn outcome_effects(&mut self, outcome: PickerOutcome, view: &LayerView<'_>) -> Vec<LayerEffect> {
         let mut effects = Vec::new();
         let chosen = match outcome {
             PickerOutcome::Stays => return self.request_effects(),
             PickerOutcome::Cancelled => None,
-            PickerOutcome::Chosen(session) if current == Some(&session.id) => {
+            PickerOutcome::Chosen(session) if view.session.id.as_ref() == Some(&session.id) => {
                 effects.push(LayerEffect::Hint("This conversation is open already".into(), HINT_DURATION));
                 None
+            }
+            PickerOutcome::Chosen(session) if !view.session.background.is_empty() => {
+                let asks = ConfirmDialog::leave(LeaveGoal::Another(session), view.now);
+                return vec![LayerEffect::Close, LayerEffect::Open(Box::new(asks))];
             }
             PickerOutcome::Chosen(session) => Some(session),
         };
@@ -46,7 +51,7 @@ impl Layer for SessionPicker {
             return KeyOutcome::Passed;
         }
         let outcome = self.press(key);
-        KeyOutcome::Taken(self.outcome_effects(outcome, view.session.id.as_ref()))
+        KeyOutcome::Taken(self.outcome_effects(outcome, view))
     }
 
     fn paste(&mut self, text: &str, _: &LayerView<'_>) -> Option<Vec<LayerEffect>> {

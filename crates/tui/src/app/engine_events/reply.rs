@@ -8,7 +8,11 @@ use crate::app::reply::ReplyPart;
 use crate::app::spinner::TurnWait;
 use crate::app::transcript::{RecordOrigin, stamp};
 use crate::screen_reader::SpeakerLabel;
+use terminal::theme::ThemeToken;
 use wire::sdk::{AssistantMessage, SdkMessage, StreamEvent};
+
+/// Said below text that was printed before the connection broke.
+const BEGINS_AGAIN: &str = "The answer broke off and begins again.";
 
 impl App {
     pub(super) fn stream(&mut self, event: &StreamEvent) {
@@ -16,6 +20,9 @@ impl App {
             return;
         }
         let Ok(event) = serde_json::from_str::<ApiEvent<'_>>(event.event.get()) else { return };
+        if event.kind == "message_start" && self.activity.reply.restart() {
+            self.note(BEGINS_AGAIN, ThemeToken::Inactive);
+        }
         let now = self.now;
         let Some(turn) = &mut self.activity.turn else { return };
         match &*event.kind {
