@@ -16,6 +16,7 @@ use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use sys::Env;
+use wire::counting::counted;
 
 /// One finding: a topic and a description.
 struct DoctorFinding {
@@ -109,7 +110,7 @@ fn installation(findings: &mut Vec<DoctorFinding>, env: &Env) {
     places::writable(env, findings);
     if let (Some(problem), Some(path)) = (GlobalState::read(env).problem, state_file(env)) {
         let backups = config::state::good_backups(env).len();
-        let text = format!("{}: {problem} ({backups} good backup(s))", path.display());
+        let text = format!("{}: {problem} ({})", path.display(), counted(backups, "good backup"));
         findings.push(bad("state file", text, config::state::way_back(env)));
     }
     let found = on_path("gimlet", env).map_or("not on PATH".to_owned(), |path| path.display().to_string());
@@ -138,7 +139,7 @@ fn settings(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     findings.extend(problems.into_iter().map(|problem| bad(problem.topic, problem.text, problem.fix)));
     // Not a problem: the key does no harm, it only has no effect.
     findings.extend(loaded.without_effect().iter().map(|found| good("settings", found.to_string())));
-    findings.push(good("permissions", format!("{} rule(s)", loaded.rules.len())));
+    findings.push(good("permissions", counted(loaded.rules.len(), "rule")));
     let masking = if loaded.settings.mask_secrets == Some(false) { "shown: maskSecrets is off" } else { "hidden" };
     findings.push(good("secrets", format!("credentials in tool output are {masking}")));
 }
@@ -154,14 +155,14 @@ fn definitions(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     let DoctorContext { env, cwd, loaded } = *context;
     let roots = DefinitionRoots::find(cwd, env, &SettingsSelection::default(), loaded, &[]);
     let skills = Skills::load(&roots, &[], &loaded.settings.skill_overrides);
-    findings.push(good("skills", format!("{} skill(s) and command(s)", skills.all.len())));
+    findings.push(good("skills", counted(skills.all.len(), "skill")));
     findings.extend(skills.findings.iter().map(|finding| good("skills", finding.to_string())));
     for hidden in &skills.hidden {
         let text = format!("{} is hidden: {} has the same name", hidden.path.display(), hidden.by.display());
         findings.push(good("skills", text));
     }
     let agents = AgentDefinitions::load(&roots, &[]);
-    findings.push(good("agents", format!("{} agent(s)", agents.all.len())));
+    findings.push(good("agents", counted(agents.all.len(), "agent")));
     findings.extend(agents.findings.iter().map(|finding| good("agents", finding.to_string())));
     let skipped = |file: &config::agents::SkippedAgent| {
         good("agents", format!("{}:{}: no agent: {}", file.path.display(), file.line, file.reason))
@@ -184,7 +185,7 @@ fn trust(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
             findings.push(good("trust", format!("{key} is not trusted; `gimlet trust` shows what it would bring")));
         }
         (false, n) => {
-            let text = format!("{key}: {n} thing(s) changed; run `gimlet trust`");
+            let text = format!("{key}: {} changed; run `gimlet trust`", counted(n, "thing"));
             findings.push(bad("trust", text, "run `gimlet trust` to look at what changed"));
         }
     }

@@ -112,7 +112,7 @@ fn text(report: &UsageReport, by: UsageGrouping) -> String {
         out.push('\n');
     }
     if let Some(share) = report.total.cache_share() {
-        writeln!(out, "\n{:.0} % of the prompts was read from the cache.", share * 100.0).ok();
+        writeln!(out, "\n{:.0} % of the prompt tokens were read from the cache.", share * 100.0).ok();
     }
     write_misses(&mut out, report);
     write!(out, "Cost is an estimate at the list prices of {}.", ModelCatalog::date()).ok();

@@ -216,7 +216,7 @@ impl<'a> MarkdownWriter<'a> {
                 self.end_block();
             }
             Event::TaskListMarker(done) => {
-                let mark = if done { "☒ " } else { "☐ " };
+                let mark = if done { "☑ " } else { "☐ " };
                 self.write(mark, self.style());
             }
         }

@@ -104,7 +104,7 @@ fn lists_nest_number_and_keep_their_paragraphs() {
     // [TST-246]
     assert_eq!(
         shown("1. one\n   - deep\n   - deeper\n     1. deepest\n2. two\n\n   more\n- [x] done\n- [ ] open", 80),
-        ["1. one", "   - deep", "   - deeper", "     1. deepest", "2. two", "", "   more", "", "- ☒ done", "- ☐ open"]
+        ["1. one", "   - deep", "   - deeper", "     1. deepest", "2. two", "", "   more", "", "- ☑ done", "- ☐ open"]
     );
 }
 

@@ -433,10 +433,12 @@ impl App {
             AppInput::Key(key) => {
                 self.alerts.clear_idle();
                 self.key(key);
+                self.drop_outdated_offer();
             }
             AppInput::Paste(text) => {
                 self.alerts.clear_idle();
                 self.paste(&text);
+                self.drop_outdated_offer();
             }
             AppInput::Tick => self.tick_layers(),
             // Focus changes never answer a question.
@@ -457,6 +459,7 @@ impl App {
                 self.effects.push(AppEffect::Exit);
             }
         }
+        self.wait_for_answers();
         self.announce_change(mode_before, text_before.as_deref());
         if self.status_inputs() != before {
             self.status.schedule_if_configured(self.now);
@@ -580,6 +583,21 @@ impl App {
     /// Closes the transcript view, so that the conversation is on the screen.
     pub fn close_transcript(&mut self) {
         self.close_layer::<pager::Pager>();
+    }
+
+    /// While a question is open the turn waits for it, whatever else goes on.
+    fn wait_for_answers(&mut self) {
+        if let Some(turn) = self.activity.turn.as_mut().filter(|_| self.layers.has(LayerRank::Question)) {
+            turn.wait_for(TurnWait::Permission);
+        }
+    }
+
+    /// The offer to send a text to the model ends when another text is there.
+    fn drop_outdated_offer(&mut self) {
+        if self.offered_text.as_ref().is_some_and(|offered| offered != self.prompt.editor.text().trim()) {
+            self.offered_text = None;
+            self.keys.hint = None;
+        }
     }
 
     fn drop_expired(&mut self) {

@@ -116,6 +116,18 @@ fn text_streams_and_closed_blocks_are_printed_once() {
 }
 
 #[test]
+fn the_turn_waits_for_an_open_question_whatever_else_goes_on() {
+    let mut app = app();
+    write(&mut app, "x");
+    enter(&mut app);
+    ask(&mut app, &json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "make"}}));
+    say(&mut app, "More text comes meanwhile.");
+    let rows = shown(&app).join("\n");
+    assert!(rows.contains("Do you want to run this command?"), "{rows}");
+    assert!(rows.contains("Waiting for your answer") && !rows.contains("esc to interrupt"), "{rows}");
+}
+
+#[test]
 fn an_answer_that_breaks_off_begins_again_without_what_was_there() {
     // [TST-234]
     let again = json!({"type": "message_start", "message": {}});
@@ -506,6 +518,7 @@ fn an_unknown_command_of_several_words_is_offered_as_text() {
     enter(&mut app);
     app.update(ended(Some(engine::UNKNOWN_COMMAND)));
     write(&mut app, "!");
+    assert!(!shown(&app).iter().any(|row| row.contains("press enter to send it")), "{:?}", shown(&app));
     let effects = enter(&mut app);
     assert_eq!(sent(&effects), Some(("/verfy this and that!".into(), false)));
 }

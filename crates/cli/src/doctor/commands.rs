@@ -9,6 +9,7 @@ use engine::hooks::{HookRestriction, catalogue};
 use hooks::{CommandHandler, HandlerKind};
 use std::path::{Path, PathBuf};
 use sys::Env;
+use wire::counting::counted;
 use wire::mcp::McpTransport;
 
 pub(super) fn hooks(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
@@ -38,7 +39,7 @@ pub(super) fn hooks(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFindin
     }
     let count = catalogue.iter().count();
     if count > 0 {
-        findings.push(good("hooks", format!("{count} hook(s)")));
+        findings.push(good("hooks", counted(count, "hook")));
     }
 }
 
@@ -89,7 +90,7 @@ pub(super) fn servers(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFind
         }
     }
     if !found.servers.is_empty() {
-        findings.push(good("servers", format!("{} MCP server(s)", found.servers.len())));
+        findings.push(good("servers", counted(found.servers.len(), "MCP server")));
     }
 }
 

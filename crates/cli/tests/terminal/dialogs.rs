@@ -123,9 +123,9 @@ fn several_questions_of_the_model_are_answered_in_tabs() {
     let screen = terminal.wait_for("☐ One   ☐ Many   Send");
     assert!(screen.contains("[first looks like this]"), "{screen}");
     terminal.answer("2");
-    terminal.wait_for("☒ One   ☐ Many");
+    terminal.wait_for("☑ One   ☐ Many");
     terminal.send("1");
-    terminal.wait_for("☒ first");
+    terminal.wait_for("☑ first");
     terminal.send("n");
     terminal.wait_for("note:");
     terminal.send("for now\r");

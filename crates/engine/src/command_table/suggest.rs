@@ -40,7 +40,8 @@ impl CommandList {
         if !self.has_commands || name.starts_with("mcp__") || Path::new("/").join(name).exists() {
             return None;
         }
-        let near: Vec<String> = nearest(name, &self.known_names()).iter().map(|near| format!("/{near}")).collect();
+        let known = [self.known_names(), self.terminal_names()].concat();
+        let near: Vec<String> = nearest(name, &known).iter().map(|near| format!("/{near}")).collect();
         Some(match near.as_slice() {
             [] => format!("Unknown command: /{name}. /help lists the commands."),
             [first, others @ ..] => {
@@ -75,6 +76,7 @@ fn nearest(name: &str, known: &[String]) -> Vec<String> {
         })
         .collect();
     scored.sort();
+    scored.dedup();
     scored.into_iter().take(MAX_SUGGESTIONS).map(|(_, name)| name.clone()).collect()
 }
 
@@ -108,6 +110,16 @@ mod tests {
         assert_eq!(nearest("cots", &known), ["cost"]);
         assert_eq!(nearest("cont", &known), ["cost", "context"]);
         assert!(nearest("deploy", &known).is_empty());
+    }
+
+    #[test]
+    fn a_person_at_a_screen_is_shown_commands_of_the_screen_too() {
+        let list = CommandList { has_commands: true, skills: std::sync::Arc::default() };
+        for (typed, near) in [("/confg", "/config"), ("/modle", "/model"), ("/exort x", "/export"), ("/thme", "/theme")]
+        {
+            let answer = list.unknown_answer(typed).unwrap_or_default();
+            assert!(answer.contains(&format!("Did you mean {near}?")), "{answer}");
+        }
     }
 
     #[test]

@@ -82,16 +82,16 @@ macro_rules! actions {
 }
 
 actions! {
-    Interrupt "app:interrupt" Global ["ctrl+c"] "interrupt; clear the input; twice: exit";
-    Exit "app:exit" Global ["ctrl+d"] "exit (twice, on empty input)";
+    Interrupt "app:interrupt" Global ["ctrl+c"] "interrupt; clear the prompt; twice: exit";
+    Exit "app:exit" Global ["ctrl+d"] "exit (twice, on an empty prompt)";
     Redraw "app:redraw" Global ["ctrl+l"] "redraw";
-    ToggleTodos "app:toggleTodos" Global ["ctrl+t"] "show or hide the todo list";
+    ToggleTodos "app:toggleTodos" Global ["ctrl+t"] "show all tasks, none, or the usual rows";
     ToggleTranscript "app:toggleTranscript" Global ["ctrl+o"] "transcript with all details";
     HistorySearch "history:search" Chat ["ctrl+r"] "search in earlier prompts";
     HistoryPrevious "history:previous" Chat ["ctrl+p"] "earlier prompt";
     HistoryNext "history:next" Chat ["ctrl+n"] "later prompt";
-    Cancel "chat:cancel" Chat ["escape"] "interrupt; twice: clear the input";
-    ClearInput "chat:clearInput" Chat [] "clear the input";
+    Cancel "chat:cancel" Chat ["escape"] "interrupt; twice: clear the prompt";
+    ClearInput "chat:clearInput" Chat [] "clear the prompt";
     ClearScreen "chat:clearScreen" Chat ["cmd+k"] "redraw the screen";
     KillAgents "chat:killAgents" Chat ["ctrl+x ctrl+k"] "stop background agents (twice)";
     CycleMode "chat:cycleMode" Chat ["shift+tab", "alt+m"] "next permission mode";
@@ -102,7 +102,7 @@ actions! {
     Newline "chat:newline" Chat ["ctrl+j", "alt+enter", "shift+enter"] "new line";
     Undo "chat:undo" Chat ["ctrl+_", "ctrl+shift+-"] "undo";
     ExternalEditor "chat:externalEditor" Chat ["ctrl+g", "ctrl+x ctrl+e"] "edit in $EDITOR";
-    Stash "chat:stash" Chat ["ctrl+s"] "put the input aside, or take it back";
+    Stash "chat:stash" Chat ["ctrl+s"] "put the prompt aside, or take it back";
     ImagePaste "chat:imagePaste" Chat ["ctrl+v"] "paste an image";
     Suspend "app:suspend" Global ["ctrl+z"] "suspend";
     Accept "autocomplete:accept" Autocomplete ["tab"] "take the suggestion";
@@ -126,7 +126,7 @@ actions! {
     SearchCancel "historySearch:cancel" HistorySearch ["ctrl+c"] "back to what was typed";
     SearchExecute "historySearch:execute" HistorySearch [] "send the match";
     SearchScope "historySearch:cycleScope" HistorySearch ["ctrl+s"] "where to search";
-    Background "task:background" Task ["ctrl+b", "ctrl+x ctrl+b"] "move the running task to the background";
+    Background "task:background" Task ["ctrl+b", "ctrl+x ctrl+b"] "move what runs to the background";
     SyntaxToggle "theme:toggleSyntaxHighlighting" ThemePicker ["ctrl+t"] "syntax colours on or off";
     EffortDown "modelPicker:decreaseEffort" ModelPicker ["left"] "less effort";
     EffortUp "modelPicker:increaseEffort" ModelPicker ["right"] "more effort";

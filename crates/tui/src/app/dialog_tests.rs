@@ -39,6 +39,18 @@ fn the_rule_that_would_be_saved_is_shown_in_full() {
 }
 
 #[test]
+fn a_file_to_be_read_is_named_by_the_question_alone() {
+    let dialog = dialog(&json!({"tool_name": "Read", "input": {"file_path": "/etc/motd"}, "description": "/etc/motd"}));
+    let rows = texts(&dialog);
+    assert!(rows[1].starts_with("Do you want to read "), "{rows:?}");
+    assert_eq!(rows.concat().matches("etc/motd").count(), 1, "{rows:?}");
+    let fetch = self::dialog(
+        &json!({"tool_name": "WebFetch", "input": {"url": "https://a.example/"}, "description": "https://a.example/"}),
+    );
+    assert_eq!(texts(&fetch).concat().matches("https://a.example/").count(), 1, "{:?}", texts(&fetch));
+}
+
+#[test]
 fn a_scope_that_cannot_be_told_is_not_offered() {
     // [TST-240]
     for suggestion in

@@ -194,7 +194,7 @@ impl ElicitationForm {
                     }
                     FormFieldKind::AnyOf(_) => {
                         let row = |(index, label): (usize, &String)| {
-                            let mark = if self.marked.contains(&index) { "☒" } else { "☐" };
+                            let mark = if self.marked.contains(&index) { "☑" } else { "☐" };
                             option(index, &format!("{mark} {label}"), self.chosen, accent)
                         };
                         choices.extend(field.options().iter().enumerate().map(row));

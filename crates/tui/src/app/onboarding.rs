@@ -61,7 +61,7 @@ impl SignInField {
             Self::Key => "",
             Self::Address => "Where it answers the Messages API, for example http://localhost:8080",
             Self::EndpointKey => "Enter alone when it needs none.",
-            Self::Model => "The name the endpoint knows it by. Enter alone keeps the usual one.",
+            Self::Model => "The model's name at this endpoint. Enter alone keeps the usual one.",
         }
     }
 

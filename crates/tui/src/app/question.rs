@@ -323,12 +323,12 @@ impl QuestionTabs {
         sheet.rows(outer, 0, caret)
     }
 
-    /// The row of tabs: `☒ Database   ☐ Tests   Send`.
+    /// The row of tabs: `☑ Database   ☐ Tests   Send`.
     fn chips(&self, place: &DialogArea<'_>) -> StyledLine {
         let (accent, faint) = (place.theme.fg(ThemeToken::Permission), place.theme.fg(ThemeToken::Inactive));
         let mut line = StyledLine::new();
         for (index, tab) in self.tabs.iter().enumerate() {
-            let mark = if tab.answer().is_some() { "☒" } else { "☐" };
+            let mark = if tab.answer().is_some() { "☑" } else { "☐" };
             let name = match text::clean(&tab.question.header) {
                 name if name.trim().is_empty() => (index + 1).to_string(),
                 name => text::truncate(&name.replace('\n', " "), 14),
@@ -356,7 +356,7 @@ impl QuestionTabs {
             let mark = match (tab.question.multiple, holds) {
                 (false, true) => "✔ ",
                 (false, false) => "",
-                (true, true) => "☒ ",
+                (true, true) => "☑ ",
                 (true, false) => "☐ ",
             };
             let pointer = if here { "❯" } else { " " };

@@ -61,7 +61,7 @@ fn tabs_show_what_is_answered_and_a_last_look_what_is_missing() {
     let mut asked = questions(&input());
     press(&mut asked, &[KeyPress::char('1'), KeyPress::plain(KeyCode::Right)]);
     let rows = texts(&asked, 60, 24);
-    assert_eq!(rows[1], "☒ One   ☐ Many   ☐ Why   Send", "{rows:?}");
+    assert_eq!(rows[1], "☑ One   ☐ Many   ☐ Why   Send", "{rows:?}");
     // Answering the last question does not send while another one is open.
     assert_eq!(press(&mut asked, &[KeyPress::char('2')]), QuestionProgress::Goes);
     let rows = texts(&asked, 60, 24);

@@ -55,7 +55,11 @@ impl Dialog {
                 if let Some(description) = &self.request.description {
                     lines.extend(text::clean(description).split('\n').map(StyledLine::plain));
                 }
-                lines.retain(|line| !line.is_empty());
+                lines.dedup_by_key(|line| line.text());
+                // The question names the file already.
+                let path = self.field_text("file_path");
+                let named = [path, session.short_path(path)].map(|path| text::clean(&text::reveal(path)));
+                lines.retain(|line| !line.is_empty() && !(tool == "Read" && named.contains(&line.text())));
                 lines
             }
         }

@@ -74,7 +74,7 @@ fn context_lines(body: &Value, theme: &Theme) -> Vec<StyledLine> {
     let (total, window) = (number("totalTokens"), number("maxTokens"));
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     let mut lines = vec![StyledLine::plain(format!(
-        "{} · {} of {} tokens ({}%)",
+        "{} · {} of {} tokens ({} %)",
         text::clean(model),
         thousands(total),
         thousands(window),
@@ -332,7 +332,7 @@ fn legend(index: usize, category: &ContextUsageRow, window: u64, theme: &Theme) 
     let percent = category.tokens as f64 / window.max(1) as f64 * 100.0;
     StyledLine::styled(format!("  {sign} "), theme.fg(token))
         .and(text::clean(&category.name), TextStyle::PLAIN)
-        .and(format!("  {} tokens ({percent:.1}%)", thousands(category.tokens)), theme.fg(ThemeToken::Inactive))
+        .and(format!("  {} tokens ({percent:.1} %)", thousands(category.tokens)), theme.fg(ThemeToken::Inactive))
 }
 
 fn section(lines: &mut Vec<StyledLine>, rows: Option<&Value>, title: &'static str, theme: &Theme) {
