@@ -1,7 +1,7 @@
 //! An unknown command: which ones may have been meant. A person at a screen is shown them; from elsewhere the prompt goes to the
 //! model as it is.
 
-use super::CommandList;
+use super::{CommandList, ROWS};
 use serde_json::json;
 use session_parts::messages::Attachment;
 use session_parts::prompts;
@@ -40,7 +40,9 @@ impl CommandList {
         if !self.has_commands || name.starts_with("mcp__") || Path::new("/").join(name).exists() {
             return None;
         }
-        let known = [self.known_names(), self.terminal_names()].concat();
+        // The screen answers to every row, also to those that other hosts are not offered.
+        let rows = ROWS.iter().flat_map(|row| std::iter::once(&row.name).chain(row.aliases));
+        let known: Vec<String> = self.known_names().into_iter().chain(rows.map(|name| (*name).to_owned())).collect();
         let near: Vec<String> = nearest(name, &known).iter().map(|near| format!("/{near}")).collect();
         Some(match near.as_slice() {
             [] => format!("Unknown command: /{name}. /help lists the commands."),
