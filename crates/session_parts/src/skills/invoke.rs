@@ -9,6 +9,7 @@ use config::skills::{Skill, SkillForm};
 use permission::{Access, GitGuard, PermissionDecision, PermissionQuery, Policy};
 use serde_json::json;
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 use tools::{CallContext, Tool, ToolOutcome};
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
@@ -16,6 +17,8 @@ use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 const DISABLED: &str = "[shell command execution disabled by policy]";
 /// Maximum number of files that one skill may attach.
 const MAX_FILES: usize = 20;
+/// Maximum number of names of a folder that is attached.
+const MAX_NAMES: usize = 500;
 
 /// A skill that was loaded.
 #[derive(Clone, Debug)]
@@ -174,19 +177,69 @@ async fn call_tool(
     }
 }
 
+/// The files and folders that a prompt mentions, as far as the rules allow to read them without a question.
+pub async fn mentioned_files(prompt: &str, skill_context: &InvocationContext) -> Vec<AttachedFile> {
+    let mut files = Vec::new();
+    attach(prompt, &skill_context.policy, skill_context, &mut files).await;
+    files
+}
+
+/// Whether a prompt mentions a file or folder that exists.
+pub fn mentions_files(prompt: &str, workspace: &tools::Workspace) -> bool {
+    mentions(prompt).iter().any(|display| workspace.absolute(split_range(display).0).exists())
+}
+
+/// Splits `file#L10-20` into the file and the first and last line.
+fn split_range(mention: &str) -> (&str, Option<(u64, u64)>) {
+    let Some((path, lines)) = mention.rsplit_once("#L") else { return (mention, None) };
+    let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+    match (first.parse(), last.trim_start_matches('L').parse()) {
+        (Ok(first), Ok(last)) if first >= 1 && first <= last => (path, Some((first, last))),
+        _ => (mention, None),
+    }
+}
+
+/// The names in a folder, sorted; folders end with a slash.
+fn listing(folder: &Path) -> std::io::Result<String> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)?.flatten() {
+        let slash = if entry.file_type().is_ok_and(|kind| kind.is_dir()) { "/" } else { "" };
+        names.push(format!("{}{slash}", entry.file_name().to_string_lossy()));
+    }
+    names.sort_unstable();
+    let rest = names.len().saturating_sub(MAX_NAMES);
+    names.truncate(MAX_NAMES);
+    if rest > 0 {
+        names.push(format!("… {rest} more"));
+    }
+    Ok(if names.is_empty() { "(empty folder)".to_owned() } else { names.join("\n") })
+}
+
 /// Reads the files that `text` mentions, each once.
 async fn attach(text: &str, policy: &Policy, skill_context: &InvocationContext, files: &mut Vec<AttachedFile>) {
     for display in mentions(text) {
-        let path = skill_context.cx.workspace.absolute(&display);
+        let (name, range) = split_range(&display);
+        let path = skill_context.cx.workspace.absolute(name);
         let known = files.iter().any(|file| file.path == path);
-        if known || files.len() >= MAX_FILES || !path.is_file() {
+        if known || files.len() >= MAX_FILES || !(path.is_file() || path.is_dir()) {
             continue;
         }
-        let input = json!({"file_path": path});
+        let mut input = json!({"file_path": path});
+        if let Some((first, last)) = range {
+            input["offset"] = json!(first);
+            input["limit"] = json!(last - first + 1);
+        }
         if let Err(why) =
             allowed(&tools::read::ReadTool, &[Access::ReadPath(path.clone())], &input, (policy, skill_context))
         {
-            tracing::warn!(file = %path.display(), why, "a file that a skill mentions is not attached");
+            tracing::warn!(file = %path.display(), why, "a file that is mentioned with @ is not attached");
+            continue;
+        }
+        if path.is_dir() {
+            let folder = path.clone();
+            if let Ok(Ok(content)) = tokio::task::spawn_blocking(move || listing(&folder)).await {
+                files.push(AttachedFile { path, display, content });
+            }
             continue;
         }
         let outcome = call_tool(&tools::read::ReadTool, &input, skill_context, None).await;
