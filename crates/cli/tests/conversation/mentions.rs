@@ -1,6 +1,7 @@
 //! Files and folders that a prompt names with `@`.
 
 use serde_json::{Value, json};
+use std::fmt::Write;
 use testkit::{ModelServer, Sandbox, ScriptedReply};
 
 const GIMLET: &str = env!("CARGO_BIN_EXE_gimlet");
@@ -26,7 +27,11 @@ fn named_files_are_sent_with_the_prompt_and_count_as_read() {
     ]);
     let sandbox = Sandbox::with_server(GIMLET, &server);
     sandbox.write("src/a b.txt", "alpha one\n");
-    sandbox.write("src/lines.txt", &(1..=50).map(|n| format!("line {n}\n")).collect::<String>());
+    let mut numbered = String::new();
+    for n in 1..=50 {
+        writeln!(numbered, "line {n}").unwrap();
+    }
+    sandbox.write("src/lines.txt", numbered);
     sandbox.write("lib/deep/x.rs", "");
     sandbox.write("lib/y.rs", "");
     let prompt = "change @src/a\\ b.txt, see @src/lines.txt#L20-22 and (@lib)";

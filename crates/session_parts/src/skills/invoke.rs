@@ -9,9 +9,10 @@ use config::skills::{Skill, SkillForm};
 use permission::{Access, GitGuard, PermissionDecision, PermissionQuery, Policy};
 use serde_json::json;
 use std::fmt::Write;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use tools::{CallContext, Tool, ToolOutcome};
+use tools::{CallContext, Tool, ToolOutcome, Workspace};
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
 const DISABLED: &str = "[shell command execution disabled by policy]";
@@ -185,8 +186,29 @@ pub async fn mentioned_files(prompt: &str, skill_context: &InvocationContext) ->
 }
 
 /// Whether a prompt mentions a file or folder that exists.
-pub fn mentions_files(prompt: &str, workspace: &tools::Workspace) -> bool {
-    mentions(prompt).iter().any(|display| workspace.absolute(split_range(display).0).exists())
+pub fn mentions_files(prompt: &str, workspace: &Workspace) -> bool {
+    mentions(prompt).iter().any(|display| is_there(display, workspace))
+}
+
+/// Where in a prompt files and folders of the project are mentioned that exist.
+pub fn file_mentions(prompt: &str, workspace: &Workspace) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    for display in mentions(prompt) {
+        let typed = format!("@{}", display.replace(' ', "\\ "));
+        let Some(at) = prompt[from..].find(&typed) else { continue };
+        let range = from + at..from + at + typed.len();
+        from = range.end;
+        let is_inside = workspace.absolute(split_range(&display).0).starts_with(&workspace.cwd);
+        if is_inside && is_there(&display, workspace) {
+            found.push(range);
+        }
+    }
+    found
+}
+
+fn is_there(mention: &str, workspace: &Workspace) -> bool {
+    workspace.absolute(split_range(mention).0).exists()
 }
 
 /// Splits `file#L10-20` into the file and the first and last line.
@@ -246,5 +268,24 @@ async fn attach(text: &str, policy: &Policy, skill_context: &InvocationContext, 
         if !outcome.is_error {
             files.push(AttachedFile { path, display, content: outcome.content.text().into_owned() });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_files_in_a_prompt_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().to_path_buf();
+        std::fs::write(cwd.join("a b.txt"), "").unwrap();
+        std::fs::create_dir(cwd.join("lib")).unwrap();
+        let workspace = Workspace { cwd: cwd.clone(), project: cwd, additional: Vec::new(), home: None };
+        let prompt = "see @a\\ b.txt#L2-L3, `@lib`, @lib @gone @/etc/passwd me@lib";
+        let found: Vec<&str> = file_mentions(prompt, &workspace).into_iter().map(|range| &prompt[range]).collect();
+        assert_eq!(found, ["@a\\ b.txt#L2-L3", "@lib"]);
+        let ranges = [split_range("f#L2-L3"), split_range("f#L7"), split_range("f#L9-3"), split_range("f#x")];
+        assert_eq!(ranges, [("f", Some((2, 3))), ("f", Some((7, 7))), ("f#L9-3", None), ("f#x", None)]);
     }
 }
