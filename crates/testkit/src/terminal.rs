@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests start the binary from outside, as a user does")]
 
+use crate::picture::{PictureTheme, ScreenPicture};
 use crate::sandbox::GimletRun;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -111,9 +112,9 @@ impl TestTerminal {
         self.shared.seen.lock().unwrap().parser.screen().contents()
     }
 
-    /// The screen as SVG, in a window with this title.
-    pub fn picture(&self, title: &str) -> String {
-        crate::picture::svg(self.shared.seen.lock().unwrap().parser.screen(), title)
+    /// The cells of the screen, to be drawn in a window with these colours.
+    pub fn picture(&self, theme: PictureTheme) -> ScreenPicture {
+        ScreenPicture::of(self.shared.seen.lock().unwrap().parser.screen(), theme)
     }
 
     /// Row and column of the cursor.
