@@ -133,3 +133,15 @@ def test_tools_of_the_program(play, model):
     model.push(reply(tool("mcp__calc__add", {"a": 2, "b": 3}, "toolu_1")), reply(text("done")))
     messages = play("tools")["messages"]
     assert "sum 5" in json.dumps(model.requests[1]["messages"]) and texts(messages) == ["done"]
+
+
+def test_files_go_back_to_a_prompt(box, play, model):
+    """[SDK-85] [LNG-12] A dry run says what would change; applying restores; an unknown prompt cannot be gone back to."""
+    target = box.project / "a.txt"
+    target.write_text("one\n")
+    model.push(bash("echo two > a.txt"), reply(text("x")))
+    seen = play("rewind")
+    assert seen["unknown"]["canRewind"] is False and seen["unknown"]["error"]
+    counts = {"canRewind": True, "filesChanged": [str(target)], "insertions": 1, "deletions": 1}
+    assert seen["plan"].items() >= counts.items() and seen["between"] == "two\n"
+    assert seen["done"].items() >= counts.items() and target.read_text() == "one\n"

@@ -1,5 +1,6 @@
 // One scenario with the real TypeScript SDK: node typescript_sdk.mjs <scenario> <JSON with binary, cwd, env, model>.
 // Prints what was seen as one JSON object.
+import { readFileSync } from "node:fs";
 import { createSdkMcpServer, query, tool } from "@anthropic-ai/claude-agent-sdk";
 import { z } from "zod";
 
@@ -91,6 +92,22 @@ const scenarios = {
     input.end();
     await all(run, messages);
     return { messages, info, usage, servers, commands, models, account };
+  },
+
+  async rewind() {
+    const input = feed();
+    const uuid = "11111111-1111-4111-8111-111111111111";
+    const run = query({ prompt: input, options: { ...base, allowedTools: ["Bash"], enableFileCheckpointing: true } });
+    const messages = [];
+    input.push(user("first", { uuid }));
+    await until(run, messages, isResult);
+    const unknown = await run.rewindFiles("22222222-2222-4222-8222-222222222222", { dryRun: true });
+    const plan = await run.rewindFiles(uuid, { dryRun: true });
+    const between = readFileSync(`${cwd}/a.txt`, "utf8");
+    const done = await run.rewindFiles(uuid);
+    input.end();
+    await all(run, messages);
+    return { messages, unknown, plan, between, done };
   },
 
   async interrupt() {

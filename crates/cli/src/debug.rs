@@ -45,9 +45,7 @@ pub(crate) fn start(debug: &DebugArgs, env: &Env, session: &mut SessionChoice) -
         DebugWriter::Stderr
     } else {
         let Some(path) = path(debug, env, session) else {
-            return Err(
-                "Warning: no debug log: there is no configuration directory (set HOME or CLAUDE_CONFIG_DIR)".into()
-            );
+            return Err("Warning: no debug log: no configuration directory (set HOME or CLAUDE_CONFIG_DIR)".into());
         };
         let file = open(&path).map_err(|e| format!("Warning: no debug log: {}: {e}", path.display()))?;
         if config_home(env).is_some_and(|home| path.parent() == Some(&home.join("debug"))) {

@@ -171,7 +171,7 @@ fn definitions(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     if let Some(name) = named.filter(|name| agents.find(name).is_none()) {
         let fix =
             format!("write the agent {name}, or correct the setting agent; `gimlet agents` lists those there are");
-        findings.push(bad("agents", format!("the setting agent names {name:?}, which is no agent here"), fix));
+        findings.push(bad("agents", format!("the setting agent names {name:?}, which is not an agent here"), fix));
     }
 }
 

@@ -237,7 +237,7 @@ fn read_pipe(given: &mut String, flag: &str) -> Result<(), LaunchRefusal> {
     let refuse = |why: &str| LaunchRefusal::startup(format!("Error: {flag}: {given} {why}"));
     let text = read_named(Path::new(&*given), SETTINGS_LIMIT).map_err(|why| refuse(&why))?;
     if !text.trim_start().starts_with('{') {
-        return Err(refuse("holds no JSON object: it must begin with {"));
+        return Err(refuse("is not a JSON object: it must begin with {"));
     }
     *given = text;
     Ok(())

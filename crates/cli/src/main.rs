@@ -78,7 +78,7 @@ fn dispatch(argv: &[OsString]) -> u8 {
 
 fn run_subcommand(what: CliSubcommand, name: &str, rest: &[OsString]) -> u8 {
     match what {
-        CliSubcommand::Demo => demo::run(&Env::snapshot()),
+        CliSubcommand::Demo => demo::run(rest, &Env::snapshot()),
         CliSubcommand::Acp => run_acp(rest),
         CliSubcommand::Help => print(&subcommand::help()),
         CliSubcommand::Auth => print_outcome(auth::run(rest, &Env::snapshot())),

@@ -39,7 +39,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
         return Ok((format!("{shown}Nothing was deleted."), 0));
     }
     if !asked.yes && !std::io::stdin().is_terminal() {
-        return Err(format!("{shown}Error: there is no terminal to ask on; look at the list and add --yes"));
+        return Err(format!("{shown}Error: no terminal to ask on; check the list and add --yes"));
     }
     if !asked.yes {
         print_line(&shown);

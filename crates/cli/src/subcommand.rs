@@ -48,7 +48,7 @@ const fn missing(name: &'static str) -> SubcommandRow {
 
 #[rustfmt::skip]
 const TABLE: &[SubcommandRow] = &[
-    row("demo", CliSubcommand::Demo, "Watch a recorded coding task, replayed with real tools"),
+    row("demo", CliSubcommand::Demo, "Watch a recorded coding task, replayed with real tools; --tui: in the interface"),
     row("auth", CliSubcommand::Auth, "auth login|logout|status: store, forget or name credentials"),
     row("config", CliSubcommand::Config, "config get|set|add|remove|list|explain|schema: settings files"),
     row("mcp", CliSubcommand::Mcp, "mcp add|list|get|remove|login|logout|serve: MCP servers; see mcp help"),

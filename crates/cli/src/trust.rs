@@ -138,7 +138,7 @@ fn confirmed(asked: &TrustArgs, shown: &str, items: &[ActivationItem]) -> Result
         return Ok(true);
     }
     if !std::io::stdin().is_terminal() {
-        return Err(format!("{shown}\nError: there is no terminal to ask on; look at the list and add --yes"));
+        return Err(format!("{shown}\nError: no terminal to ask on; check the list and add --yes"));
     }
     print_line(shown);
     if !ask("Trust this folder and everything listed above?") {

@@ -88,7 +88,7 @@ pub(crate) fn install(rest: &[OsString], env: &Env, out: &mut dyn Write) -> Resu
         (Some(prefix), _) => Installation::at(prefix),
         (None, BinaryOwner::Gimlet(installation)) => installation,
         (None, BinaryOwner::PackageManager { .. } | BinaryOwner::Nobody(_)) => {
-            let home = env.home().ok_or("Error: there is no home folder: set HOME, or use --prefix")?;
+            let home = env.home().ok_or("Error: no home folder: set HOME, or use --prefix")?;
             Installation::at(&home.join(".local"))
         }
     };
@@ -220,7 +220,7 @@ impl UpdateJob<'_> {
     fn roll_back(self, current: &InstalledRelease) -> Result<u8, String> {
         let lock = self.installation.open()?;
         let before = self.installation.before(current).ok_or_else(|| {
-            format!("Error: there is no release before {}; `gimlet install VERSION` installs one", current.number)
+            format!("Error: no release before {}; `gimlet install VERSION` installs one", current.number)
         })?;
         self.installation.probe(&before, self.env)?;
         self.installation.switch(&before)?;
@@ -363,7 +363,7 @@ fn words(rest: &[OsString]) -> Vec<&str> {
 
 fn refuse_when_off(env: &Env) -> Result<(), String> {
     if env.is_on("DISABLE_UPDATES") {
-        return Err("Error: updates are switched off by DISABLE_UPDATES".into());
+        return Err("Error: updates are disabled by DISABLE_UPDATES".into());
     }
     Ok(())
 }

@@ -274,6 +274,11 @@ impl AgentTable {
         true
     }
 
+    /// The command channel of an agent that runs.
+    pub(crate) fn channel(&self, id: &str) -> Option<CommandSender> {
+        self.entries().iter().find(|row| row.id == id)?.commands.clone()
+    }
+
     /// Stops all background agents on behalf of the user and waits until they have ended.
     pub(crate) async fn stop_all_for_user(&self) {
         let tasks = Arc::clone(&self.template().state.tasks);

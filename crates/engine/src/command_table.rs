@@ -83,7 +83,7 @@ pub(crate) fn find(name: &str) -> Option<&'static CommandRow> {
 }
 
 const HOSTED: CommandAction = CommandAction::Elsewhere("It needs a hosted service that gimlet does not use.");
-const NOT_YET: CommandAction = CommandAction::Elsewhere("It is not there yet.");
+const NOT_YET: CommandAction = CommandAction::Elsewhere("Not available yet.");
 const PLUGINS: CommandAction = CommandAction::Elsewhere("Plugins are not there yet.");
 
 const fn row(
@@ -154,7 +154,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("doctor", &["checkup"], "", "Diagnose", CommandAction::Elsewhere("Use `gimlet doctor` in a shell.")),
     row("login", &[], "", "Sign in", CommandAction::Elsewhere("Use `gimlet auth login` in a shell.")),
     row("logout", &[], "", "Sign out", CommandAction::Elsewhere("Use `gimlet auth logout` in a shell.")),
-    row("output-style", &[], "", "Output style", CommandAction::Elsewhere("Set it with `gimlet config set outputStyle <name>`; it holds from the next conversation on (/clear).")),
+    row("output-style", &[], "", "Output style", CommandAction::Elsewhere("Set it with `gimlet config set outputStyle <name>`; it applies from the next session (/clear).")),
     row("pr-comments", &[], "", "Comments of a pull request", CommandAction::Elsewhere("Ask for them in your own words: the gh command can fetch them.")),
     row("rewind", &["checkpoint", "undo"], "", "Restore code or conversation", CommandAction::Elsewhere("`gimlet rewind` in a shell lists the prompts and goes back to one, with files, conversation or both.")),
     row("ultraplan", &[], "", "Planning", CommandAction::Elsewhere("Use /plan.")),
@@ -162,7 +162,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     // Missing.
     row("advisor", &[], "", "", HOSTED),
     row("artifacts", &[], "", "", HOSTED),
-    row("auto-mode-setup", &[], "", "", CommandAction::Elsewhere("There is no auto mode: it would need a classifier.")),
+    row("auto-mode-setup", &[], "", "", CommandAction::Elsewhere("No auto mode: it would need a classifier.")),
     row("autofix-pr", &[], "", "", HOSTED),
     row("background", &["bg"], "", "", CommandAction::Elsewhere("A conversation cannot run on without its terminal yet. ctrl+b moves a command or an agent to the background; to leave the whole session running, start gimlet in tmux, or give the task to `gimlet -c -p \"<task>\"`.")),
     row("bug", &["share", "feedback"], "", "", CommandAction::Elsewhere("gimlet sends no reports; open an issue in its repository.")),

@@ -147,6 +147,7 @@ async fn summarise(
                     retry_delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
                     error_status: error.status,
                     error: error.category(),
+                    reason: error.reason(),
                 };
                 io.output.host.system(body).await;
                 wait(delay, token).await?;

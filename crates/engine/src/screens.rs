@@ -2,7 +2,9 @@
 //! changes to a settings file, and uncommitted work. Reads on demand and caches nothing. Changes are validated like
 //! those of `gimlet config`. All functions block, except `uncommitted`.
 
+pub use config::MemoryScope;
 use config::edit::{SettingsEdit, SettingsTarget};
+use config::memory::MemoryQuery;
 use config::{ConfigLoader, ProjectConfig, settings_files, validate};
 use serde_json::Value;
 use session_parts::options::StartRequest;
@@ -29,6 +31,8 @@ pub struct SettingRow {
     pub form: SettingForm,
     /// The files in which it may be set.
     pub files: Vec<&'static str>,
+    /// Why it does nothing here; `None` when it has its effect.
+    pub no_effect: Option<&'static str>,
 }
 
 /// How a value is entered.
@@ -42,7 +46,7 @@ pub enum SettingForm {
     File,
 }
 
-/// Every key; those that are set come first.
+/// Every key that is not out of date.
 pub fn settings(boot: &StartRequest) -> Result<Vec<SettingRow>, String> {
     let loaded = load(boot)?;
     let mut all = Vec::new();
@@ -56,7 +60,6 @@ pub fn settings(boot: &StartRequest) -> Result<Vec<SettingRow>, String> {
             _ => all.push(row(&loaded, key, None)),
         }
     }
-    all.sort_by_key(|row| row.value.is_none());
     Ok(all)
 }
 
@@ -88,6 +91,7 @@ fn row(loaded: &ProjectConfig, key: &'static SettingKey, member: Option<&'static
             KeyShape::List(_) | KeyShape::Map(_) | KeyShape::Object(_) | KeyShape::Any => SettingForm::File,
         },
         files: files.into_iter().filter(|source| accepts(*source)).map(SettingsSource::as_str).collect(),
+        no_effect: leaf.no_effect.or(key.no_effect),
     }
 }
 
@@ -133,6 +137,64 @@ pub fn change(boot: &StartRequest, file_name: &str, key: &str, value: Option<Val
 /// Removes the stored API key; returns whether there was one.
 pub fn sign_out(env: &Env) -> Result<bool, String> {
     config::credential_store::forget(env).map_err(|error| error.to_string())
+}
+
+/// The theme that the settings of the user name; `None` when they name none.
+pub fn chosen_theme(boot: &StartRequest) -> Option<String> {
+    let loaded = load(boot).ok()?;
+    let user = loaded.layers.iter().find(|layer| layer.source == SettingsSource::User)?;
+    user.effective.get("theme")?.as_str().map(str::to_owned)
+}
+
+/// A file with instructions, or a place where one can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryPlace {
+    pub path: std::path::PathBuf,
+    pub scope: MemoryScope,
+    /// Estimated tokens; `None` when there is no such file yet.
+    pub tokens: Option<u64>,
+}
+
+/// What the memory screen shows: the files that a session started here sends to the model, in this order, then the
+/// usual places that are still free.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryPlaces {
+    pub files: Vec<MemoryPlace>,
+    /// Notes are kept between sessions.
+    pub keeps_notes: bool,
+}
+
+pub fn memory(boot: &StartRequest) -> Result<MemoryPlaces, String> {
+    let selection = session_parts::options::selection(&boot.options);
+    let loaded = load(boot)?;
+    let root = sys::git::root(&boot.cwd).unwrap_or_else(|| boot.cwd.clone());
+    let root = sys::git::main_checkout(&root).unwrap_or(root);
+    let notes = store::StoreLayout::new(&boot.env).project_dir(&root).join("memory");
+    let query = MemoryQuery {
+        cwd: &boot.cwd,
+        env: &loaded.env,
+        selection: &selection,
+        loaded: &loaded,
+        added: &[],
+        notes: Some(&notes),
+    };
+    let found = config::memory::load(&query).files.into_iter();
+    let mut files: Vec<MemoryPlace> = found
+        .map(|file| MemoryPlace {
+            tokens: Some(model::estimate::text(file.text.len())),
+            path: file.path,
+            scope: file.scope,
+        })
+        .collect();
+    let user = config::state::config_home(&boot.env).map(|home| (home.join("CLAUDE.md"), MemoryScope::User));
+    let project = (boot.cwd.join("CLAUDE.md"), MemoryScope::Project);
+    let local = (boot.cwd.join("CLAUDE.local.md"), MemoryScope::Local);
+    for (path, scope) in [project, local].into_iter().chain(user) {
+        if !files.iter().any(|file| file.path == path) {
+            files.push(MemoryPlace { path, scope, tokens: None });
+        }
+    }
+    Ok(MemoryPlaces { files, keeps_notes: loaded.settings.auto_memory_enabled.unwrap_or(true) })
 }
 
 /// Names and texts of the themes in the configuration directory.

@@ -9,7 +9,7 @@ use crate::session::LiveSession;
 use crate::session::tasks::wait_briefly;
 use crate::turn;
 use crate::turn_state::TurnOpener;
-use session_parts::command::{Event, Prompt};
+use session_parts::command::{Event, Prompt, ScreenEvent};
 use session_parts::messages::with_prefix;
 use std::sync::Arc;
 
@@ -36,6 +36,9 @@ impl LiveSession {
             chores.spawn(offered.refresh_later());
         }
         self.io.knowledge.mcp.servers().begin_at_start();
+        if let Some(stay) = &self.io.tooling.active_worktree {
+            self.io.output.host.aside(ScreenEvent::Worktree(stay.worktree.path.clone())).await;
+        }
         self.start_hooks().await;
         let mut seen = 0;
         loop {

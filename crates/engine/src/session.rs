@@ -19,6 +19,7 @@ pub(crate) mod plan;
 pub(crate) mod reminders;
 mod resources;
 pub(crate) mod results;
+pub(crate) mod rewind;
 mod side_question;
 mod skills;
 pub(crate) mod spending;
@@ -338,11 +339,14 @@ impl LiveSession {
 }
 
 impl LiveSession {
-    /// Nobody can be asked whether to remove the worktree, so it is kept.
+    /// One that this session of a person made is removed when it holds nothing new; every other one is kept.
     pub(crate) async fn leave_worktree(&mut self) {
         let Some(stay) = self.io.tooling.active_worktree.take() else { return };
         stay.worktree.unlock();
-        self.io.output.host.notice(stay.exit_notice().await).await;
+        let is_watched = self.io.knowledge.mcp.servers().is_watched();
+        let is_removed = stay.worktree.is_new && is_watched && stay.worktree.remove_if_unchanged(None).await.is_none();
+        let notice = if is_removed { stay.removal_notice() } else { stay.exit_notice().await };
+        self.io.output.host.notice(notice).await;
     }
 }
 

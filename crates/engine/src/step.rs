@@ -296,6 +296,7 @@ async fn send_retry(
         retry_delay_ms,
         error_status: error.status,
         error: error.category(),
+        reason: error.reason(),
     };
     io.output.host.system(body).await;
     let mut fields = serde_json::Map::new();

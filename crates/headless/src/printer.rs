@@ -215,7 +215,7 @@ impl EventPrinter {
 
     /// Prints the reason for a retry to a person who waits at a terminal. Hosts get the retry on the stream.
     fn report_retry(&self, body: &SystemBody) {
-        let SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, error_status, error } = body else { return };
+        let SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, reason, .. } = body else { return };
         let seconds = retry_delay_ms.div_ceil(1_000);
         if self.output == OutputFormat::StreamJson
             || *retry_delay_ms < MIN_REPORTED_WAIT_MS
@@ -223,10 +223,8 @@ impl EventPrinter {
         {
             return;
         }
-        let what = error_status.map_or_else(|| "no answer".to_owned(), |status| format!("status {status}"));
-        let kind = if *error == "unknown" { String::new() } else { format!(", {}", error.replace('_', " ")) };
         print_to_stderr(&format!(
-            "Waiting {seconds} s for the API ({what}{kind}), then retry {attempt} of {max_retries}. Ctrl+C stops."
+            "Waiting {seconds} s for the API ({reason}), then retry {attempt} of {max_retries}. Ctrl+C stops."
         ));
     }
 

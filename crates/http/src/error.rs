@@ -37,8 +37,12 @@ pub(crate) fn classify(error: &reqwest::Error, origin: &str) -> HttpError {
     }
 }
 
-/// The chain of causes, outermost first. The library's first line is omitted because it repeats the URL.
+/// The server and, in words, what happened. For causes without words of ours the library's own, outermost first; its
+/// first line is omitted because it repeats the URL.
 fn describe(error: &reqwest::Error, origin: &str) -> String {
+    if let Some(reason) = causes(error).into_iter().find_map(reason) {
+        return format!("{origin}: {reason}");
+    }
     let mut message = origin.to_owned();
     let mut cause = error.source();
     while let Some(current) = cause {
@@ -56,21 +60,60 @@ fn describe(error: &reqwest::Error, origin: &str) -> String {
     message
 }
 
-fn is_certificate(error: &(dyn Error + 'static)) -> bool {
+/// The error and everything that caused it, outermost first.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)> {
+    let mut all = Vec::new();
     let mut cause = Some(error);
     while let Some(current) = cause {
-        if current.downcast_ref().is_some_and(is_certificate_tls) {
-            return true;
-        }
-        // `source()` of an I/O error skips the error it wraps, so the wrapped error is checked here.
-        if let Some(inner) = current.downcast_ref::<io::Error>().and_then(io::Error::get_ref)
-            && is_certificate(inner)
-        {
-            return true;
+        all.push(current);
+        // `source()` of an I/O error skips the error it wraps.
+        if let Some(inner) = current.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            all.extend(causes(inner));
         }
         cause = current.source();
     }
-    false
+    all
+}
+
+/// What a cause means to a person; `None` when it has no words of ours.
+fn reason(cause: &(dyn Error + 'static)) -> Option<&'static str> {
+    if let Some(rustls::Error::InvalidCertificate(why)) = cause.downcast_ref::<rustls::Error>() {
+        return certificate_reason(why);
+    }
+    if cause.to_string().contains("failed to lookup address") {
+        return Some("the host name was not found (DNS)");
+    }
+    if cause.to_string().contains("end of file before message length reached") {
+        return Some("the answer ended in the middle");
+    }
+    match cause.downcast_ref::<io::Error>().filter(|error| error.get_ref().is_none())?.kind() {
+        io::ErrorKind::ConnectionRefused => Some("the connection was refused"),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
+            Some("the connection was closed by the other side")
+        }
+        io::ErrorKind::TimedOut => Some("no answer in time"),
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => Some("the network does not reach it"),
+        io::ErrorKind::UnexpectedEof => Some("the connection ended in the middle"),
+        _ => None,
+    }
+}
+
+fn certificate_reason(why: &rustls::CertificateError) -> Option<&'static str> {
+    use rustls::CertificateError as Refused;
+    match why {
+        Refused::Expired | Refused::ExpiredContext { .. } => Some("its certificate has expired"),
+        Refused::NotValidYet | Refused::NotValidYetContext { .. } => Some("its certificate is not valid yet"),
+        Refused::Revoked => Some("its certificate was revoked"),
+        Refused::UnknownIssuer => Some("its certificate is signed by an unknown authority"),
+        Refused::NotValidForName | Refused::NotValidForNameContext { .. } => {
+            Some("its certificate belongs to another host")
+        }
+        _ => None,
+    }
+}
+
+fn is_certificate(error: &(dyn Error + 'static)) -> bool {
+    causes(error).into_iter().any(|cause| cause.downcast_ref().is_some_and(is_certificate_tls))
 }
 
 fn is_certificate_tls(error: &rustls::Error) -> bool {

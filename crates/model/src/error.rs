@@ -171,6 +171,31 @@ impl ModelError {
         }
     }
 
+    /// What happened, in a few words, for a line that says why a request is made again.
+    pub fn reason(&self) -> String {
+        let status = self.status.map(|status| format!(", status {status}")).unwrap_or_default();
+        match &self.kind {
+            ErrorKind::Authentication | ErrorKind::Forbidden => format!("the key was refused{status}"),
+            ErrorKind::RateLimit | ErrorKind::Quota { .. } => format!("too many requests{status}"),
+            ErrorKind::Overloaded => format!("the service is overloaded{status}"),
+            ErrorKind::Server => format!("the server has a fault{status}"),
+            ErrorKind::Stalled(after) => format!("nothing arrived for {} s", after.as_secs()),
+            ErrorKind::Malformed | ErrorKind::Foreign => "the answer cannot be read".into(),
+            ErrorKind::Connect | ErrorKind::Certificate | ErrorKind::Dropped => {
+                self.message.split_once("://").map_or(&*self.message, |(_, rest)| rest).to_owned()
+            }
+            ErrorKind::Billing
+            | ErrorKind::ModelNotFound
+            | ErrorKind::InvalidRequest
+            | ErrorKind::ContextOverflow
+            | ErrorKind::OutputRoom { .. }
+            | ErrorKind::Capability(_)
+            | ErrorKind::Unsendable
+            | ErrorKind::Budget
+            | ErrorKind::Cassette => self.message.clone(),
+        }
+    }
+
     /// True when the same request may succeed a little later. `x-should-retry` overrides the default, except where a
     /// retry cannot help.
     pub fn is_retryable(&self) -> bool {
@@ -267,13 +292,39 @@ impl ErrorText {
     }
 }
 
-/// The beginning of a body that is not JSON (a proxy's page), as one line.
+/// What a body that is not JSON says, as one line: the title of a web page, or the beginning of a text.
 fn plain(body: &[u8], status: u16) -> String {
     const KEPT: usize = 300;
-    let text = String::from_utf8_lossy(&body[..body.len().min(4 * KEPT)]);
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = words.chars().take(KEPT).collect();
+    let text = String::from_utf8_lossy(&body[..body.len().min(16 * KEPT)]);
+    let one_line =
+        |text: &str| -> String { text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(KEPT).collect() };
+    if is_web_page(&text) {
+        let title = page_title(&text).map(one_line).filter(|title| !title.is_empty());
+        let title = title.or_else(|| Some(one_line(&page_text(&text))).filter(|text| !text.is_empty()));
+        let title = title.map(|title| format!(" (\"{title}\")")).unwrap_or_default();
+        return format!("the server sent a web page{title} in place of an answer");
+    }
+    let short = one_line(&text);
     if short.is_empty() { format!("the server answered with status {status} and no explanation") } else { short }
+}
+
+fn is_web_page(text: &str) -> bool {
+    let start: String = text.trim_start().chars().take(200).collect::<String>().to_ascii_lowercase();
+    start.starts_with("<!doctype html") || start.starts_with("<html") || start.contains("<html")
+}
+
+/// The beginning of a page's text, without its tags.
+fn page_text(text: &str) -> String {
+    const KEPT: usize = 80;
+    let parts = text.split('<').map(|part| part.split_once('>').map_or("", |(_, text)| text));
+    parts.collect::<Vec<_>>().join(" ").trim().chars().take(KEPT).collect()
+}
+
+fn page_title(text: &str) -> Option<&str> {
+    let lower = text.to_ascii_lowercase();
+    let start = lower.find("<title>")? + "<title>".len();
+    let end = start + lower[start..].find("</title>")?;
+    text.get(start..end)
 }
 
 fn status_of(api_type: &str) -> Option<u16> {

@@ -46,7 +46,10 @@ fn bodies_of_every_shape() {
     assert!(local.message.starts_with("request (9000"));
     assert_eq!(response(500, r#"{"error":"plain"}"#).message, "plain");
     assert_eq!(response(500, r#"{"message":"outer"}"#).message, "outer");
-    assert_eq!(response(502, "<html>\n  <b>Bad Gateway</b></html>").message, "<html> <b>Bad Gateway</b></html>");
+    assert_eq!(
+        response(502, "<html>\n  <b>Bad Gateway</b></html>").message,
+        "the server sent a web page (\"Bad Gateway\") in place of an answer"
+    );
     assert!(response(502, "").message.contains("502"));
     assert!(response(502, &"x".repeat(100_000)).message.len() <= 300);
 }

@@ -25,7 +25,7 @@ const KINDS: [&str; 4] = ["requests", "input-tokens", "output-tokens", "tokens"]
 impl RateLimits {
     /// Reads headers in lower case; `None` when none of them is about limits. `rejected`: the response refuses the
     /// request because of a limit.
-    pub fn read<'a>(headers: impl Iterator<Item = (&'a str, &'a str)> + Clone, rejected: bool) -> Option<Self> {
+    pub fn read<'a>(headers: &(impl Iterator<Item = (&'a str, &'a str)> + Clone), rejected: bool) -> Option<Self> {
         let find = |name: &str| headers.clone().find(|(known, _)| *known == name).map(|(_, value)| value.trim());
         let unified = |name: &str| find(&format!("{UNIFIED}{name}"));
         if let Some(status) = unified("status") {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn read(headers: &[(&str, &str)], rejected: bool) -> Option<RateLimits> {
-        RateLimits::read(headers.iter().copied(), rejected)
+        RateLimits::read(&headers.iter().copied(), rejected)
     }
 
     /// [LNG-37] [SDK-159]

@@ -1,6 +1,7 @@
 //! The two channels between a host and its session: commands in, events out.
 
 use serde_json::value::RawValue;
+use std::path::PathBuf;
 use tokio::sync::mpsc;
 use wire::control::{ControlResponse, HostQuestion, HostReply, HostRequest};
 use wire::sdk::SdkMessage;
@@ -144,6 +145,8 @@ pub enum ScreenEvent {
     Sequence(String),
     /// Why the session is waiting; headless prints it when stderr is a terminal.
     Waiting(String),
+    /// The session works in this worktree.
+    Worktree(PathBuf),
     /// An MCP server cannot be used; headless prints it where the output does not carry the state of servers.
     ServerFailed(String),
 }

@@ -174,6 +174,11 @@ impl SessionServers {
         view.problem.as_ref().map(|advice| format!("MCP server {name}: {advice}"))
     }
 
+    /// Whether a person watches the session.
+    pub fn is_watched(&self) -> bool {
+        self.audience == SessionAudience::ByPerson
+    }
+
     /// A line for each server that failed, once per session.
     pub fn new_failures(&self) -> Vec<String> {
         let mut reported = self.reported_failures.lock();

@@ -253,6 +253,15 @@ impl WorktreeChoice {
             Self::Anywhere(name) | Self::WhereTrusted(name) => name,
         }
     }
+
+    /// The same choice with another name.
+    #[must_use]
+    pub fn named(&self, name: String) -> Self {
+        match self {
+            Self::Anywhere(_) => Self::Anywhere(name),
+            Self::WhereTrusted(_) => Self::WhereTrusted(name),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -105,7 +105,8 @@ impl ProviderLimits {
 
     fn enter(&self) -> WaitingPlace<'_> {
         let mut state = self.state.lock();
-        let number = (0..).find(|number| !state.waiting.contains(number)).unwrap_or_default();
+        let number =
+            (0..=state.waiting.len() as u64).find(|number| !state.waiting.contains(number)).unwrap_or_default();
         state.waiting.push(number);
         WaitingPlace { limits: self, number }
     }

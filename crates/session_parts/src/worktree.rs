@@ -16,7 +16,7 @@ pub use active::{ActiveWorktree, WorktreeMove};
 pub use git::{GitRunner, PowerlessGit, RemoteAccess};
 pub use guard::WorktreeGuard;
 pub use hooks::WorktreeHooks;
-pub use launch::{WorktreeReturn, enter, recorded, reenter};
+pub use launch::{WorktreeReturn, enter, planned_path, recorded, reenter};
 pub use name::WorktreeName;
 pub use sweep::sweep;
 
@@ -28,6 +28,9 @@ use wire::settings::WorktreeSettings as Settings;
 
 /// Maximum number of files to copy.
 const MAX_COPIED: usize = 10_000;
+/// Where worktrees are, below the main checkout.
+const WORKTREES: &str = ".claude/worktrees";
+const IGNORE_FILE: &str = ".gitignore";
 
 #[derive(Debug)]
 pub struct Worktree {
@@ -36,6 +39,8 @@ pub struct Worktree {
     pub branch: Option<String>,
     pub name: String,
     pub maker: WorktreeMaker,
+    /// It did not exist before.
+    pub is_new: bool,
     /// What it started from, as text and as a commit; the commit is empty when unknown.
     base: String,
     commit: String,
@@ -104,7 +109,7 @@ impl Worktree {
             format!("A worktree needs a git repository, and {} is in none.", request.project.display())
         })?;
         let main = sys::git::main_checkout(&root).unwrap_or_else(|| root.clone());
-        let path = main.join(".claude/worktrees").join(&request.name.text);
+        let path = main.join(WORKTREES).join(&request.name.text);
         refuse_links(&main, &path)?;
         locks::release_dead(&main);
         let worktree = if std::fs::symlink_metadata(&path).is_ok() {
@@ -127,12 +132,17 @@ impl Worktree {
             add.push("--no-checkout");
         }
         add.extend(["-b", &branch, "--", &shown, &commit]);
-        git.run(&add).await?;
+        keep_out_of_status(&main);
+        if let Err(error) = git.run(&add).await {
+            remove_empty_folders(&main);
+            return Err(error);
+        }
         let worktree = Self {
             path,
             branch: Some(branch),
             name: request.name.text.clone(),
             maker: WorktreeMaker::Git,
+            is_new: true,
             base,
             commit,
             main,
@@ -169,6 +179,7 @@ impl Worktree {
             branch: Some(branch).filter(|branch| !matches!(branch.as_str(), "" | "HEAD")),
             name: request.name.text.clone(),
             maker: WorktreeMaker::Git,
+            is_new: false,
             base,
             commit,
             main,
@@ -219,6 +230,7 @@ impl Worktree {
             branch: Some(branch).filter(|branch| !matches!(branch.as_str(), "" | "HEAD")),
             name: request.name.text.clone(),
             maker: WorktreeMaker::Hooks,
+            is_new: false,
             base: "the WorktreeCreate hook".into(),
             commit,
             main,
@@ -235,7 +247,18 @@ impl Worktree {
         let main = sys::git::main_checkout(&path)?;
         let name = path.file_name()?.to_string_lossy().into_owned();
         let (base, origin) = (commit.clone(), main.clone());
-        Some(Self { path, branch, name, maker: WorktreeMaker::Git, base, commit, main, origin, env: env.clone() })
+        Some(Self {
+            path,
+            branch,
+            name,
+            maker: WorktreeMaker::Git,
+            is_new: false,
+            base,
+            commit,
+            main,
+            origin,
+            env: env.clone(),
+        })
     }
 
     /// A worktree that hooks created without git.
@@ -243,7 +266,18 @@ impl Worktree {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (base, main) = ("the WorktreeCreate hook".into(), PathBuf::from(origin));
         let (maker, origin) = (WorktreeMaker::Hooks, main.clone());
-        Self { path, branch: None, name, maker, base, commit: String::new(), main, origin, env: env.clone() }
+        Self {
+            path,
+            branch: None,
+            name,
+            maker,
+            is_new: false,
+            base,
+            commit: String::new(),
+            main,
+            origin,
+            env: env.clone(),
+        }
     }
 
     /// Locks it while this process works in it.
@@ -326,6 +360,7 @@ impl Worktree {
         if self.maker == WorktreeMaker::Git && self.branch.as_deref() == Some(&own) {
             git.run(&["branch", "-D", "--", &own]).await.ok();
         }
+        remove_empty_folders(&self.main);
         Ok(())
     }
 
@@ -403,9 +438,35 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::copy(from, to).map(drop)
 }
 
+/// Writes an ignore file beside the worktrees, so that `git status` of the main checkout does not list them. It ignores
+/// itself too.
+fn keep_out_of_status(main: &Path) {
+    let folder = main.join(WORKTREES);
+    let file = folder.join(IGNORE_FILE);
+    if std::fs::symlink_metadata(&file).is_ok() {
+        return;
+    }
+    if let Err(error) = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, "*\n")) {
+        tracing::debug!(%error, "git status will list the worktrees");
+    }
+}
+
+/// Removes the folder of the worktrees when it holds nothing but its ignore file, and the one above when it is empty.
+fn remove_empty_folders(main: &Path) {
+    let folder = main.join(WORKTREES);
+    let Ok(entries) = std::fs::read_dir(&folder) else { return };
+    if entries.flatten().any(|entry| entry.file_name() != IGNORE_FILE) {
+        return;
+    }
+    std::fs::remove_file(folder.join(IGNORE_FILE)).ok();
+    if std::fs::remove_dir(&folder).is_ok() {
+        std::fs::remove_dir(main.join(".claude")).ok();
+    }
+}
+
 /// A repository may contain links where worktrees are created; following one would write elsewhere.
 fn refuse_links(main: &Path, path: &Path) -> Result<(), String> {
-    for part in [main.join(".claude"), main.join(".claude/worktrees"), path.to_path_buf()] {
+    for part in [main.join(".claude"), main.join(WORKTREES), path.to_path_buf()] {
         if std::fs::symlink_metadata(&part).is_ok_and(|meta| !meta.is_dir()) {
             return Err(format!(
                 "Refusing to use {} as an isolation worktree: {} is a link or a file, not a folder.",

@@ -4,7 +4,7 @@
 
 use crate::error::StoreError;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::AddAssign;
@@ -137,7 +137,7 @@ struct LedgerEntry {
 #[derive(Debug, Default)]
 struct DayLedger {
     offset: u64,
-    entries: HashMap<String, LedgerEntry>,
+    entries: BTreeMap<String, LedgerEntry>,
     told: Vec<String>,
 }
 

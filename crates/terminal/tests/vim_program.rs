@@ -57,12 +57,9 @@ fn with_vim(program: &Path, dir: &Path, text: &str, commands: &[String]) -> Outc
     let (file, keys) = (dir.join("text"), dir.join("keys"));
     std::fs::write(&file, format!("{text}\n")).unwrap();
     // Keys from a file are one undo step, unless something ends the step.
-    let mut typed = String::new();
-    for command in commands {
-        typed.push_str(":set undolevels=1000\r");
-        typed.push_str(command);
-    }
-    std::fs::write(&keys, format!("0{typed}\u{1b}\u{1b}i{MARK}\u{1b}:wq!\r")).unwrap();
+    const ENDS_STEP: &str = ":set undolevels=1000\r";
+    let commands = commands.join(ENDS_STEP);
+    std::fs::write(&keys, format!("0{ENDS_STEP}{commands}\u{1b}\u{1b}i{MARK}\u{1b}:wq!\r")).unwrap();
     let mut vim = Command::new(program);
     vim.args(["-u", "NONE", "-i", "NONE", "-N", "-n", "--not-a-term"]);
     vim.args(["--cmd", "set shiftwidth=2 expandtab encoding=utf-8 startofline", "-s"]).arg(&keys).arg(&file);

@@ -45,6 +45,7 @@ pub mod todos;
 pub mod tools;
 pub mod transcript;
 pub mod view;
+pub mod work_rows;
 
 use crate::completion::index::FileQuestion;
 use crate::notify::AlertChannel;
@@ -343,7 +344,9 @@ pub struct App {
     has_earlier_messages: bool,
     activity: TurnActivity,
     todos: Vec<TodoRow>,
-    shows_todos: bool,
+    task_display: work_rows::TaskDisplay,
+    /// The open tasks that were last told at the end of a turn.
+    tasks_left: Vec<String>,
     queue: queue::MessageQueue,
     status: status::StatusLineState,
     side_questions: side_questions::SideQuestionLog,
@@ -392,7 +395,8 @@ impl App {
             has_earlier_messages: false,
             activity: TurnActivity::default(),
             todos: Vec::new(),
-            shows_todos: true,
+            task_display: work_rows::TaskDisplay::default(),
+            tasks_left: Vec::new(),
             queue: queue::MessageQueue::default(),
             side_questions: side_questions::SideQuestionLog::default(),
             status: status::StatusLineState::default(),
@@ -443,7 +447,7 @@ impl App {
             AppInput::Pictures { found, text } => self.receive_pictures(found, &text),
             AppInput::Copied(outcome) => self.show_copy_result(outcome),
             AppInput::Repository(state) => self.receive_repository(state),
-            AppInput::SignedIn(place) => self.note(&format!("The key is stored in {place}."), ThemeToken::Success),
+            AppInput::SignedIn(place) => self.note(&format!("Key saved in {place}."), ThemeToken::Success),
             AppInput::NotSignedIn(why) => self.note(&why, ThemeToken::Error),
             AppInput::Picker(news) => self.update_picker(news),
             AppInput::Edited(text) => self.apply_external_edit(text),

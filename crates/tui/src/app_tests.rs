@@ -242,8 +242,20 @@ fn agents_are_stopped_on_the_second_press_and_shells_are_not() {
     // [TST-232]
     let mut app = app();
     app.session.background = vec![
-        session::BackgroundTaskRow { id: "a1".into(), is_agent: true, kind: "agent", description: String::new() },
-        session::BackgroundTaskRow { id: "b2".into(), is_agent: false, kind: "shell", description: String::new() },
+        session::BackgroundTaskRow {
+            id: "a1".into(),
+            is_agent: true,
+            kind: "agent",
+            description: String::new(),
+            since: Duration::ZERO,
+        },
+        session::BackgroundTaskRow {
+            id: "b2".into(),
+            is_agent: false,
+            kind: "shell",
+            description: String::new(),
+            since: Duration::ZERO,
+        },
     ];
     let keys = [KeyPress::ctrl('x'), KeyPress::ctrl('k')];
     assert!(press(&mut app, &keys).is_empty());

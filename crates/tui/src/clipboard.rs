@@ -65,7 +65,7 @@ pub fn copy(text: &str, env: &Env, between: Multiplexer) -> Result<CopyOutcome, 
             CopyMethod::Terminal => return sequence(text, between).map(CopyOutcome::Terminal),
         }
     }
-    Err("There is no clipboard here".into())
+    Err("No clipboard here".into())
 }
 
 /// The OSC 52 sequence, wrapped for the multiplexer.

@@ -69,7 +69,7 @@ fn sources(env: &Env, os: &str) -> Vec<ClipboardSource> {
 pub fn from_clipboard(env: &Env) -> Result<Vec<u8>, String> {
     let sources = sources(env, std::env::consts::OS);
     if sources.is_empty() {
-        return Err("There is no clipboard to read here; a path to the picture works".into());
+        return Err("No clipboard to read here; paste the path of the picture instead".into());
     }
     let mut missing = Vec::new();
     for source in sources {
@@ -85,7 +85,7 @@ pub fn from_clipboard(env: &Env) -> Result<Vec<u8>, String> {
         match once.run() {
             Ok(bytes) if !bytes.is_empty() => match decode(bytes, source.form) {
                 Some(bytes) => return Ok(bytes),
-                None => return Err(format!("{} printed something that is no picture", source.program)),
+                None => return Err(format!("{} printed something that is not a picture", source.program)),
             },
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => missing.push(source.program),
@@ -94,7 +94,7 @@ pub fn from_clipboard(env: &Env) -> Result<Vec<u8>, String> {
     }
     match missing.first() {
         Some(program) => Err(format!("{program} is not installed, so pictures cannot be read from the clipboard")),
-        None => Err("There is no picture in the clipboard".into()),
+        None => Err("No picture in the clipboard".into()),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod diff;
 pub mod images;
 pub mod notify;
 pub mod picker;
+mod printed;
 #[cfg(test)]
 mod random;
 pub mod reload;
@@ -17,4 +18,5 @@ pub mod screen_reader;
 pub mod status_line;
 
 pub use app::{MotionLevel, Preferences};
+pub use printed::SessionPrinter;
 pub use run::{TuiStart, run};

@@ -26,7 +26,7 @@ use terminal::keys::bindings::KeyBindings;
 use terminal::keys::decode::InputDecoder;
 use terminal::keys::{self};
 use terminal::surface::{CaretStyle, Reflow};
-use terminal::theme::{self, ColourHints, Theme};
+use terminal::theme::{self, Theme};
 use tokio::sync::mpsc;
 
 /// The least time between frames for engine events. Keys do not wait for it.
@@ -54,8 +54,9 @@ pub struct TuiStart {
 }
 
 /// Runs the interface until the user exits; returns the exit code. Must be called inside the runtime.
-pub async fn run(start: TuiStart) -> u8 {
-    match TuiLoop::open(&start) {
+pub async fn run(mut start: TuiStart) -> u8 {
+    let place = engine::planned_worktree(&mut start.boot);
+    match TuiLoop::open(&start, place) {
         Ok(interface) => Box::pin(interface.serve(start)).await,
         Err(error) => {
             tty::restore();
@@ -101,7 +102,8 @@ enum LoopEnd {
 }
 
 impl TuiLoop {
-    fn open(start: &TuiStart) -> io::Result<Self> {
+    /// `place` is where the session works when that is not where it was started.
+    fn open(start: &TuiStart, place: Option<PathBuf>) -> io::Result<Self> {
         let env = &start.boot.env;
         let tty = Tty::open()?;
         // Must happen before the terminal is changed: from here on, every exit restores it.
@@ -113,12 +115,7 @@ impl TuiLoop {
         }
         let profile = terminal::surface::TerminalProfile {
             capabilities: terminal::style::TerminalCapabilities {
-                depth: theme::depth(ColourHints {
-                    term: env.get("TERM").unwrap_or_default(),
-                    colorterm: env.get("COLORTERM").unwrap_or_default(),
-                    no_color: env.non_empty("NO_COLOR").is_some(),
-                    force_color: env.get("FORCE_COLOR"),
-                }),
+                depth: crate::printed::colour_depth(env),
                 links: env.get("TERM") != Some("linux"),
             },
             reflow: reflow(env),
@@ -133,7 +130,11 @@ impl TuiLoop {
                 CaretStyle::DrawnWhenTall
             },
         };
-        let session = session_of(&start.boot);
+        let mut session = session_of(&start.boot);
+        if let Some(place) = place {
+            session.cwd = place.to_string_lossy().into_owned();
+            session.shown_cwd = short_home(&session.cwd, env);
+        }
         let titles = !env.is_on("CLAUDE_CODE_DISABLE_TERMINAL_TITLE");
         // Created before the first frame, because the user may change a file as soon as it is shown.
         let reload = FileReloader::new(start.files.iter().cloned());
@@ -424,7 +425,15 @@ impl TuiLoop {
         self.screen.leave(&mut self.app).ok();
         self.effects.close(if busy { Command::Shutdown } else { Command::Close }).await;
         let Some(mut events) = events else { return };
-        let drained = async { while events.recv().await.is_some() {} };
+        let drained = async {
+            while let Some(event) = events.recv().await {
+                // What the end of the session has to say is read below the interface.
+                if let Event::Notice(text) = event {
+                    let text = terminal::text::clean(&text).replace('\n', "\r\n");
+                    self.screen.send(format!("{text}\r\n").as_bytes());
+                }
+            }
+        };
         tokio::time::timeout(CLOSE_TIMEOUT, drained).await.ok();
     }
 }

@@ -353,6 +353,9 @@ pub enum SystemBody {
         retry_delay_ms: u64,
         error_status: Option<u16>,
         error: &'static str,
+        /// Ours: what happened, in words.
+        #[serde(rename = "x_reason")]
+        reason: String,
     },
     /// The model refused; another model takes over for this turn.
     ModelRefusalFallback {

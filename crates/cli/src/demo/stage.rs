@@ -17,6 +17,18 @@ const FILES: &[(&str, &str)] = &[
 /// Exactly what the task needs; reading inside the project needs no rule.
 pub(super) const RULES: [&str; 2] = ["Bash(sh test.sh)", "Edit(/roman.sh)"];
 const KEPT_VARIABLES: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
+/// What the interface wants to know of the terminal, and how the user wants it.
+const TERMINAL_VARIABLES: [&str; 9] = [
+    "TERM",
+    "COLORTERM",
+    "COLORFGBG",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "TERM_PROGRAM",
+    "TMUX",
+    "STY",
+    "CLAUDE_AX_SCREEN_READER",
+];
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const MODEL: &str = "sonnet";
 
@@ -65,6 +77,20 @@ impl DemoStage {
         options.cassette.replay = Some(self.folder.join("cassette.jsonl"));
         options.conversation.choice = SessionChoice::New { id: Some(self.session_id.clone()) };
         StartRequest { env: self.env.clone(), cwd: self.project(), options }
+    }
+
+    /// The same for the interface: edits are asked about, and the terminal is described to it.
+    pub(super) fn interactive_boot(&self, user: &Env) -> StartRequest {
+        let mut boot = self.boot();
+        boot.options.permissions.allowed.retain(|rule| !rule.starts_with("Edit"));
+        boot.options.host.partial_messages = true;
+        boot.options.host.multi_turn = true;
+        boot.options.host.replay_history = true;
+        boot.options.permissions.prompt_tool = Some("stdio".into());
+        let kept =
+            TERMINAL_VARIABLES.iter().filter_map(|name| Some((OsString::from(name), user.non_empty(name)?.into())));
+        boot.env = boot.env.with(kept.collect::<Vec<(OsString, OsString)>>());
+        boot
     }
 
     /// The result depends on the project's test, not on the text of the model.

@@ -32,7 +32,7 @@ pub(super) fn hooks(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFindin
             }
         };
         if let Some(missing) = missing {
-            let fix = format!("put the program of the {what} in its place, or take the hook out of its file");
+            let fix = format!("install the program of the {what}, or remove the hook from its file");
             findings.push(bad("hooks", format!("{what}: {missing}"), fix));
         }
     }

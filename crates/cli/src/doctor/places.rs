@@ -63,8 +63,8 @@ pub(super) fn proxy(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFindin
 /// More places to work in, which have to be there.
 pub(super) fn directories(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     for dir in context.loaded.additional_directories.iter().filter(|dir| !dir.is_dir()) {
-        let text = format!("permissions.additionalDirectories names {}, which is no directory", dir.display());
-        findings.push(bad("settings", text, format!("make {} or take it out of the settings", dir.display())));
+        let text = format!("permissions.additionalDirectories names {}, which is not a directory", dir.display());
+        findings.push(bad("settings", text, format!("create {} or remove it from the settings", dir.display())));
     }
 }
 

@@ -167,7 +167,7 @@ fn client_secret(env: &Env) -> Result<String, String> {
         return Ok(secret.to_owned());
     }
     if !std::io::stdin().is_terminal() {
-        return Err("Error: there is no terminal to ask for the client secret; set MCP_CLIENT_SECRET".into());
+        return Err("Error: no terminal to ask for the client secret; set MCP_CLIENT_SECRET".into());
     }
     let secret = sys::terminal::read_secret("Client secret (not shown): ")
         .map_err(|error| format!("Error: the terminal could not be read: {error}"))?;

@@ -22,7 +22,7 @@ pub(super) fn run(words: &McpArgs, env: &Env) -> Result<(String, u8), String> {
     let outcome = block_on(sign_in(server, remote, &here, browser))?;
     match outcome.map_err(|error| format!("Error: {name}: {error}"))? {
         LoginOutcome::SignedIn => Ok((format!("Signed in to {name}."), 0)),
-        LoginOutcome::NotNeeded => Ok((format!("{name} answers; there is no need to sign in."), 0)),
+        LoginOutcome::NotNeeded => Ok((format!("{name} works without signing in."), 0)),
     }
 }
 

@@ -91,10 +91,8 @@ impl ReleaseSource {
 
     /// The release that a channel names.
     pub(super) async fn channel(&self, name: &str) -> Result<ReleaseNumber, String> {
-        let text = self
-            .text(name)
-            .await?
-            .ok_or_else(|| format!("Error: there is no channel '{name}' at {}", self.shown(name)))?;
+        let text =
+            self.text(name).await?.ok_or_else(|| format!("Error: no channel '{name}' at {}", self.shown(name)))?;
         let text = String::from_utf8_lossy(&text);
         text.trim().parse().map_err(|why| format!("Error: {} names no release: {why}", self.shown(name)))
     }
@@ -107,10 +105,7 @@ impl ReleaseSource {
     ) -> Result<(Checksums, SignatureState), String> {
         let name = format!("{number}/{LIST}");
         let list = self.text(&name).await?.ok_or_else(|| {
-            format!(
-                "Error: there is no gimlet {number} at {}; the channels latest and stable name releases",
-                self.shown(&name)
-            )
+            format!("Error: no gimlet {number} at {}; the channels latest and stable name releases", self.shown(&name))
         })?;
         let genuine = self.check(&list, &format!("{name}.sig"), number, proof).await?;
         Ok((Checksums(String::from_utf8_lossy(&list).into_owned()), genuine))
@@ -210,7 +205,7 @@ impl ReleaseSource {
             }
             Self::Web { http, base } => {
                 let url = format!("{base}/{path}");
-                let mut response = get(http, &url).await?.ok_or_else(|| format!("Error: {url} is not there"))?;
+                let mut response = get(http, &url).await?.ok_or_else(|| format!("Error: {url} was not found"))?;
                 while let Some(piece) = piece_of(&mut response, &url).await? {
                     put(&piece)?;
                 }

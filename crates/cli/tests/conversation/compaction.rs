@@ -234,7 +234,7 @@ fn a_refused_prompt_leaves_the_summary() {
 fn the_command_on_nothing_says_so() {
     let server = ModelServer::start();
     let here = sandbox(&server);
-    for (variable, words) in [("X_UNUSED", "no conversation"), ("DISABLE_COMPACT", "switched off")] {
+    for (variable, words) in [("X_UNUSED", "Nothing to compact"), ("DISABLE_COMPACT", "disabled")] {
         let done = here.gimlet(&args(&["/compact"])).env(variable, "1").run();
         assert_eq!(done.code(), 0, "{}", done.stderr);
         let lines = done.lines();

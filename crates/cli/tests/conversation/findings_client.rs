@@ -87,7 +87,7 @@ fn a_person_at_a_terminal_sees_what_is_waited_for() {
     let server = ModelServer::script([limited().header("retry-after", "200")]);
     let sandbox = sandbox(&server);
     let terminal = sandbox.gimlet(&["-p", "go"]).terminal(120, 20);
-    terminal.wait_for("Waiting 200 s for the API (status 429, rate limit), then retry 1 of 10");
+    terminal.wait_for("Waiting 200 s for the API (too many requests, status 429), then retry 1 of 10");
     terminal.terminate();
     terminal.finish();
     // When stderr is not a terminal, nothing is printed.

@@ -19,6 +19,7 @@ mod model_experience;
 mod mx_agents;
 mod mx_file_tools;
 mod mx_session;
+mod network_faults;
 mod notes;
 mod output;
 mod resume;

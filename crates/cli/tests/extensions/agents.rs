@@ -305,7 +305,7 @@ fn the_main_thread_can_run_as_an_agent() {
     assert!(server.request(1).system_text().starts_with("You are the boss."));
     std::fs::remove_file(file).unwrap();
     let gone = print(&sandbox, "on", &["--resume", &session]).run().expect_code(0);
-    assert!(gone.stderr.contains("agent \"boss\" is gone"), "{}", gone.stderr);
+    assert!(gone.stderr.contains("agent \"boss\" no longer exists"), "{}", gone.stderr);
     let refused = print(&sandbox, "go", &["--agent", "boss"]).run().expect_code(1);
     assert!(refused.stderr.contains("there is no agent \"boss\""), "{}", refused.stderr);
 }

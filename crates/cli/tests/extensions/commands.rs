@@ -256,7 +256,7 @@ fn rules_given_with_a_command_hold_for_the_next_call() {
     let sandbox = Sandbox::with_server(GIMLET, &server);
     let mut running = start(&sandbox, &[]);
     let given = say(&mut running, "/permissions allow Bash(touch *)");
-    assert!(result_text(&given).contains("holds from now on"), "{given}");
+    assert!(result_text(&given).contains("for this session"), "{given}");
     say(&mut running, "go");
     assert!(sandbox.project().join("a").exists());
     let shown = say(&mut running, "/permissions");

@@ -138,7 +138,7 @@ fn the_terminal_connects_at_the_start_and_never_waits() {
     crate::common::mcp::wait_for_text(&log, "prompts/list");
     terminal.send("/mcp\r");
     terminal.wait_until("what became of both servers", |screen| {
-        screen.contains("connected · user · 16 tools") && screen.contains("pending · user")
+        screen.contains("◆ connected   user · 16 tools") && screen.contains("◌ connecting  user")
     });
     terminal.send("\x1b");
     terminal.wait_for("? for shortcuts");
@@ -234,8 +234,8 @@ fn the_screens_know_everything_before_the_first_prompt() {
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(110, 60);
     terminal.wait_for("? for shortcuts");
     for (command, expected) in [
-        ("/mcp", &["fix", "connected · user · 16 tools"][..]),
-        ("/memory", &["CLAUDE.md", "User · about", "Project · about"]),
+        ("/mcp", &["fix", "◆ connected  user · 16 tools"][..]),
+        ("/memory", &["CLAUDE.md", "all your projects", "this project, shared"]),
         ("/hooks", &["true at-stop", "true before-tool"]),
         ("/context", &["Memory files", "mcp__fix__echo", "shine"]),
     ] {

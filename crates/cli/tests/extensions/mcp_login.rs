@@ -177,7 +177,7 @@ fn a_pasted_address_signs_in_and_tokens_are_kept_and_refreshed() {
     assert!(form.contains("grant_type=refresh_token") && form.contains("refresh_token=r-canary-refresh"), "{form}");
     assert!(std::fs::read_to_string(&file).unwrap().contains("token-2-canary"));
     let again = sandbox.gimlet(&["mcp", "login", "t"]).run().expect_clean();
-    assert!(again.stdout.contains("no need to sign in"), "{}", again.stdout);
+    assert!(again.stdout.contains("works without signing in"), "{}", again.stdout);
     sandbox.gimlet(&["mcp", "logout", "t"]).run().expect_clean();
     assert!(!std::fs::read_to_string(&file).unwrap().contains("canary"));
     assert!(sandbox.gimlet(&["mcp", "list"]).run().stdout.contains("! Needs authentication"));

@@ -93,8 +93,11 @@ fn names_are_made_up_and_used_again() {
     std::fs::write(tree(&sandbox, "again").join("work.txt"), "mine").unwrap();
     let run = print(&sandbox, "go", &["-w", "again"]).run().expect_code(0);
     assert!(run.stderr.contains("1 uncommitted file,"), "{}", run.stderr);
-    let names: Vec<_> = std::fs::read_dir(tree(&sandbox, "")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let names = std::fs::read_dir(tree(&sandbox, "")).unwrap().map(|e| e.unwrap().file_name());
+    let names: Vec<_> = names.filter(|name| name != ".gitignore").collect();
     assert_eq!(names.len(), 2, "{names:?}");
+    // The main checkout does not list them.
+    assert_eq!(git(&sandbox, &["status", "--porcelain"]), "");
 }
 
 // [EXT-187] `fresh` is the remote's default branch, `head` what is checked out.

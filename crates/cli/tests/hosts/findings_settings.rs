@@ -254,7 +254,7 @@ fn doctor_names_what_runs_would_stumble_over() {
         (
             r#"{"permissions": {"additionalDirectories": ["/no/such/dir"]}}"#,
             ("X", "y"),
-            "/no/such/dir, which is no directory",
+            "/no/such/dir, which is not a directory",
         ),
         (
             r#"{"statusLine": {"type": "command", "command": "/no/such/line"}}"#,

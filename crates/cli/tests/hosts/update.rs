@@ -159,7 +159,7 @@ fn a_signed_release_replaces_this_one_and_rollback_brings_it_back() {
     said(&machine.gimlet(&["upgrade"]).run().expect_clean(), &format!("gimlet is up to date ({NEW})"));
     said(&machine.gimlet(&["update", "--rollback"]).run().expect_clean(), &format!("gimlet is {OWN} again"));
     assert_eq!(machine.runs(), OWN);
-    machine.refused(&["update", "--rollback"], &format!("there is no release before {OWN}"));
+    machine.refused(&["update", "--rollback"], &format!("no release before {OWN}"));
     machine.gimlet(&["update"]).run().expect_clean();
     assert_eq!(machine.runs(), NEW);
 }
@@ -265,7 +265,7 @@ fn updates_can_be_switched_off() {
     let machine = Machine::following(&publisher);
     for command in ["update", "install"] {
         let run = machine.gimlet(&[command]).env("DISABLE_UPDATES", "1").run().expect_code(1);
-        assert!(run.stderr.contains("switched off by DISABLE_UPDATES"), "{run:?}");
+        assert!(run.stderr.contains("disabled by DISABLE_UPDATES"), "{run:?}");
     }
     // There is no automatic updater to switch off; the command still works.
     machine.gimlet(&["update"]).env("DISABLE_AUTOUPDATER", "1").run().expect_clean();

@@ -302,7 +302,7 @@ fn modes(dir: &Path, seen: &mut Vec<(String, u32)>) {
 fn a_typed_key_is_not_shown() {
     let sandbox = Sandbox::new(EXE);
     let Some(shown) = on_terminal(&sandbox, "auth login", &[("(not shown): ", KEY)]) else { return };
-    assert!(!shown.contains(KEY) && shown.contains("The key is stored"), "{shown}");
+    assert!(!shown.contains(KEY) && shown.contains("Key saved"), "{shown}");
     let stored = std::fs::read(sandbox.config_dir().join(".credentials.json")).unwrap();
     assert!(holds(&stored, KEY));
 }

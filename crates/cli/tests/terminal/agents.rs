@@ -49,7 +49,7 @@ fn a_command_writes_the_rows_of_agents() {
     let line = rows(&sandbox, "my own row");
     sandbox.write_config("settings.json", json!({"subagentStatusLine": line}).to_string());
     let terminal = go(&sandbox);
-    let screen = terminal.wait_for("     my own row");
+    let screen = terminal.wait_for("⑂ my own row");
     assert!(screen.contains("Agent   general-purpose: Look around"), "{screen}");
     let told: Value =
         serde_json::from_str(&std::fs::read_to_string(sandbox.root().join("told.json")).unwrap()).unwrap();
@@ -78,12 +78,12 @@ fn an_empty_answer_hides_a_row_and_other_answers_leave_it() {
     let terminal = go(&sandbox);
     server.wait_for_requests(3);
     terminal.wait_until("the row is hidden", |screen| {
-        screen.contains("Agent   general-purpose: Look around") && !screen.contains("tool use")
+        screen.contains("Agent   general-purpose: Look around") && !screen.contains("⑂ general-purpose")
     });
     // The settings apply from the next tick on.
     let silent = json!({"subagentStatusLine": {"type": "command", "command": "echo nothing of use"}});
     sandbox.write_config("settings.json", silent.to_string());
-    terminal.wait_for("     1 tool use");
+    terminal.wait_for(" · 1 call · Glob");
     gate.open_all();
     terminal.wait_for("  The agent found nothing.");
 }
@@ -109,7 +109,7 @@ fn no_command_of_a_folder_runs_before_it_is_trusted_or_where_hooks_are_off() {
             terminal.wait_gone("Do you trust");
         }
         terminal.send("look around\r");
-        terminal.wait_for("     1 tool use");
+        terminal.wait_for(" · 1 call · Glob");
         gate.open_all();
         terminal.wait_for("  The agent found nothing.");
         assert!(!sandbox.project().join("ran").exists());
@@ -117,7 +117,7 @@ fn no_command_of_a_folder_runs_before_it_is_trusted_or_where_hooks_are_off() {
 }
 
 #[test]
-fn an_agent_in_the_background_has_a_row_below_the_prompt() {
+fn an_agent_in_the_background_has_a_row_above_the_prompt() {
     // [EXT-250]
     let gate = ReplyGate::new();
     let held = gate.clone();
@@ -132,10 +132,12 @@ fn an_agent_in_the_background_has_a_row_below_the_prompt() {
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let terminal = go(&sandbox);
-    let screen = terminal.wait_for("◦ general-purpose: Look around · 1 tool use");
+    let screen = terminal.wait_until("the agent is at work", |screen| {
+        screen.contains("⑂ general-purpose  Look around · ") && screen.contains(" · 1 call")
+    });
     assert!(screen.contains("· in the background"), "{screen}");
     gate.open_all();
-    terminal.wait_gone("◦ general-purpose");
+    terminal.wait_gone("⑂ general-purpose");
 }
 
 // [F-B5] [EXT-250] Ctrl+B: an agent that is waited for goes on in the background, and reports when it has ended.
@@ -158,13 +160,13 @@ fn a_waiting_agent_is_moved_to_the_background() {
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = go(&sandbox);
-    terminal.wait_for("     1 tool use");
+    terminal.wait_for(" · 1 call · Glob");
     terminal.send("\x02");
     terminal.wait_for("  It looks around.");
-    terminal.wait_for("◦ general-purpose: Look around");
+    terminal.wait_for("⑂ general-purpose  Look around");
     gate.open_all();
     terminal.wait_for("  It has ended.");
-    terminal.wait_gone("◦ general-purpose");
+    terminal.wait_gone("⑂ general-purpose");
     let told = server.requests().iter().flat_map(testkit::CapturedRequest::tool_results).last().unwrap().to_string();
     assert!(told.contains("The user moved the agent to the background"), "{told}");
 }

@@ -202,7 +202,7 @@ fn an_endpoint_of_ones_own_is_entered_at_the_first_start() {
     assert!(!screen.contains("own-key") && screen.contains(server.url()), "{screen}");
     terminal.send("house-model\r");
     let screen = terminal.wait_for("the address and the model in");
-    assert!(screen.contains("The key is stored in") && screen.contains("settings.json"), "{screen}");
+    assert!(screen.contains("Key saved in") && screen.contains("settings.json"), "{screen}");
     terminal.wait_gone("Use an endpoint of my own");
     terminal.send("hello\r");
     terminal.wait_for("Welcome.");

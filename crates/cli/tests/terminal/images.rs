@@ -106,7 +106,7 @@ fn what_is_no_picture_is_told_or_stays_text() {
     terminal.send(&pasted(&broken));
     terminal.wait_for("broken.png is in no format that can be sent");
     terminal.send(PASTE_IMAGE);
-    terminal.wait_for("There is no picture in the clipboard");
+    terminal.wait_for("No picture in the clipboard");
     terminal.send(&pasted("/no/such/file.png"));
     terminal.wait_for("❯ /no/such/file.png");
     terminal.send("\r");
@@ -164,7 +164,7 @@ fn an_answer_is_copied_by_a_program_or_through_the_terminal() {
     terminal.wait_for("answer.md");
     assert_eq!(sandbox.read("answer.md"), "Copy me.");
     terminal.send("/copy 7\r");
-    terminal.wait_for("There is no such answer");
+    terminal.wait_for("No such answer");
     drop(terminal);
     sandbox.set("SSH_TTY", "/dev/pts/9");
     let mut far = answered(&sandbox);

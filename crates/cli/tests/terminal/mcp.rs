@@ -115,7 +115,7 @@ fn the_list_of_servers_follows_one_that_connects_late() {
     let mut terminal = sandbox.gimlet(&flags).terminal(80, 30);
     terminal.wait_for("? for shortcuts");
     terminal.send("/mcp\r");
-    terminal.wait_for("pending");
+    terminal.wait_for("◌ connecting");
     std::fs::write(&go, "").unwrap();
     terminal.wait_for("connected");
 }

@@ -93,7 +93,7 @@ fn resume_switches_the_conversation_behind_the_interface() {
     terminal.wait_for("❯ fix the parser");
     terminal.send("\r");
     let screen = terminal.wait_for("\n  The tokenizer was wrong.");
-    assert!(screen.contains("Another conversation"), "{screen}");
+    assert!(screen.contains("Session in "), "{screen}");
     terminal.send("and?\r");
     terminal.wait_for("  Back again.");
     let told = server.request(3).all_text();

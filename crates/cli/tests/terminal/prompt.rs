@@ -120,9 +120,9 @@ fn clear_empties_the_screen() {
     terminal.wait_for("An answer to forget.");
     wait_idle(&terminal);
     terminal.send("/clear\r");
-    terminal.wait_for("A new conversation.");
+    terminal.wait_for("New session.");
     let screen = terminal.wait_gone("An answer to forget.");
-    assert!(screen.trim_start().starts_with("A new conversation."), "{screen}");
+    assert!(screen.trim_start().starts_with("New session."), "{screen}");
 }
 
 /// Arguments: the hint of the command, then what can stand there.
@@ -182,7 +182,7 @@ fn export_asks_where() {
     terminal.send("/export\r");
     terminal.wait_for("conversation.md");
     terminal.answer(ENTER);
-    terminal.wait_for("The conversation is in");
+    terminal.wait_for("Exported to");
     assert!(sandbox.read("conversation.md").contains("Worth keeping."));
 }
 
@@ -197,7 +197,7 @@ fn a_branch_leaves_its_conversation_as_it_is() {
     wait_idle(&terminal);
     terminal.send("/branch\r");
     terminal.wait_for("This is a copy now");
-    terminal.wait_for("Another conversation");
+    terminal.wait_for("Session in ");
     terminal.send("go on\r");
     terminal.wait_for("In the copy.");
     wait_idle(&terminal);

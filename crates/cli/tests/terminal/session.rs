@@ -186,7 +186,7 @@ fn without_credentials_a_key_can_be_entered_unseen() {
     terminal.send("1");
     terminal.wait_for("API key:");
     terminal.send("sk-typed-key\r");
-    let screen = terminal.wait_for("The key is stored");
+    let screen = terminal.wait_for("Key saved");
     assert!(!screen.contains("sk-typed-key"), "{screen}");
     terminal.wait_gone("Enter an API key");
     terminal.send("hello\r");

@@ -343,7 +343,7 @@ fn a_key_that_is_entered_counts_for_the_next_request() {
     terminal.send("1");
     terminal.wait_for("API key:");
     terminal.send("sk-ant-new-key-9876543210\r");
-    terminal.wait_for("It is used from");
+    terminal.wait_for("It applies from the next request.");
     terminal.send("again\r");
     terminal.wait_for("  Welcome.");
     let key = |n: usize| server.request(n).header("x-api-key").unwrap_or_default().to_owned();

@@ -18,10 +18,10 @@ use wire::settings::{RuleBehaviour, SettingsSource};
 pub(super) fn rename(session: &mut LiveSession, wanted: &str) -> CommandReply {
     let name = session_name(wanted);
     if name.is_empty() {
-        return CommandReply::refused("Which name? Usage: /rename <name>");
+        return CommandReply::refused("Usage: /rename <name>");
     }
     match set_name(session, &name) {
-        Ok(()) => CommandReply::for_user(format!("This conversation is called \"{name}\" now.")),
+        Ok(()) => CommandReply::for_user(format!("Session renamed to \"{name}\".")),
         Err(error) => CommandReply::refused(format!("The name could not be saved: {error}")),
     }
 }
@@ -65,11 +65,11 @@ pub(super) async fn permissions(session: &mut LiveSession, arguments: &str) -> C
     session.io.grant(behaviours.into_iter().map(update).collect()).await;
     let holds = session.io.rules.watch.granted_rules.iter().any(|known| known.text == rule);
     match (verb, holds) {
-        ("remove", false) => CommandReply::for_user(format!("{rule} is no rule of this session any more.")),
+        ("remove", false) => CommandReply::for_user(format!("Removed {rule} from this session.")),
         ("remove", true) | (_, false) => {
-            CommandReply::refused(format!("{rule} is not changed: only the administrator's rules count here."))
+            CommandReply::refused(format!("{rule} was not changed: only the administrator's rules apply here."))
         }
-        (_, true) => CommandReply::for_user(format!("{rule} holds from now on, for this session ({verb}).")),
+        (_, true) => CommandReply::for_user(format!("Added {rule} ({verb}) for this session.")),
     }
 }
 
@@ -106,14 +106,14 @@ pub(super) async fn export(session: &LiveSession, file: &str) -> CommandReply {
         },
     };
     match written {
-        Ok(()) => CommandReply::for_user(format!("The conversation is in {}.", path.display())),
+        Ok(()) => CommandReply::for_user(format!("Exported to {}.", path.display())),
         Err(error) => CommandReply::refused(format!("{} could not be written: {error}", path.display())),
     }
 }
 
 /// The path of the transcript, flushed, and the heading of the export.
 async fn recorded(session: &LiveSession) -> Result<(PathBuf, ExportHeading), String> {
-    const NO_TRANSCRIPT: &str = "There is no transcript of this conversation yet; only text can be exported.";
+    const NO_TRANSCRIPT: &str = "This session has no transcript yet; only text can be exported.";
     let transcript = session.io.output.transcript.file().ok_or(NO_TRANSCRIPT)?.to_path_buf();
     session.io.output.transcript.transcript().flush().await.map_err(|error| error.to_string())?;
     if !transcript.exists() {

@@ -17,9 +17,9 @@ pub(super) async fn run(session: &mut LiveSession, instructions: Option<String>,
     let mut turn = begin(session, "compact", &prompt).await;
     let arguments = instructions.clone().unwrap_or_default();
     let refusal = if !session.context.compaction().is_manual_allowed() {
-        Some("Compaction is switched off (DISABLE_COMPACT).")
+        Some("Compaction is disabled (DISABLE_COMPACT).")
     } else if session.context.history().is_empty() {
-        Some("There is no conversation to compact yet.")
+        Some("Nothing to compact yet.")
     } else {
         None
     };
@@ -34,7 +34,7 @@ pub(super) async fn run(session: &mut LiveSession, instructions: Option<String>,
     };
     let reason = match outcome {
         Ok(Some(CompactionOutcome::Done(_))) => {
-            turn.text = "Compacted. The conversation goes on from its summary.".into();
+            turn.text = "Compacted. The session continues from the summary.".into();
             EndReason::Completed
         }
         Ok(Some(CompactionOutcome::Interrupted)) => EndReason::AbortedStreaming,

@@ -27,7 +27,7 @@ pub(super) async fn add_dir(session: &mut LiveSession, path: &str) -> CommandRep
 pub(super) fn destination(io: &SessionIo, path: &str) -> Result<PathBuf, String> {
     let rules = io.rules.watch.rules();
     if let Some(rule) = rules.iter().find(|rule| rule.behaviour == RuleBehaviour::Deny && is_bare(rule)) {
-        return Err(format!("/cd is switched off by the rule {}.", rule.text));
+        return Err(format!("/cd is disabled by the rule {}.", rule.text));
     }
     let dir = directory(io, path, "/cd <path>")?;
     match refusal(&rules, &io.tooling.directories.absolute(path), &dir, io) {

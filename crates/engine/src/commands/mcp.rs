@@ -74,8 +74,8 @@ async fn save_choice(session: &LiveSession, view: &ServerView, switch: ServerSwi
     let written = tokio::task::spawn_blocking(move || config::mcp::switch(&env, &folder, &name, choice)).await;
     match written {
         Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(format!("The choice holds for this session only: {error}")),
-        Err(error) => Some(format!("The choice holds for this session only: {error}")),
+        Ok(Err(error)) => Some(format!("This applies to this session only: {error}")),
+        Err(error) => Some(format!("This applies to this session only: {error}")),
     }
 }
 

@@ -83,7 +83,7 @@ impl LiveSession {
 pub(super) fn effort(session: &mut LiveSession, wanted: &str) -> CommandReply {
     let facts = session.context.facts();
     if facts.efforts.is_empty() {
-        return CommandReply::for_user(format!("{} takes no effort level.", session.context.model()));
+        return CommandReply::for_user(format!("{} has no effort levels.", session.context.model()));
     }
     let names: Vec<&str> = facts.efforts.iter().map(|effort| effort.name()).collect();
     let status = |session: &LiveSession| session.context.effort().unwrap_or("not chosen").to_owned();
@@ -95,7 +95,7 @@ pub(super) fn effort(session: &mut LiveSession, wanted: &str) -> CommandReply {
         )),
         "auto" => {
             session.context.set_effort(None);
-            CommandReply::for_user(format!("Effort is the model's own again: {}.", status(session)))
+            CommandReply::for_user(format!("Effort is back to the model's default: {}.", status(session)))
         }
         level => match EffortLevel::parse(level) {
             Some(_) => {
@@ -133,7 +133,7 @@ pub(super) fn autocompact(session: &mut LiveSession, wanted: &str) -> CommandRep
             CommandReply::for_user(format!("The conversation is {}, in this session.", shown(session)))
         }
         (text, None) => {
-            CommandReply::refused(format!("\"{text}\" is no number of tokens. Usage: /autocompact [auto|tokens]"))
+            CommandReply::refused(format!("\"{text}\" is not a number of tokens. Usage: /autocompact [auto|tokens]"))
         }
     }
 }

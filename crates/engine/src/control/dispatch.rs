@@ -4,11 +4,10 @@ use super::changes::SessionChanges;
 use super::{HostConnection, SessionControl};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use session_parts::command::Event;
-use session_parts::command::RequestRefusal;
+use session_parts::command::{Command, Event, Prompt, RequestRefusal};
 use session_parts::grants::wanted_mode;
 use session_parts::side_question;
-use wire::control::{ControlResponse, FieldChange, HostRequest, InterruptRequest, RenameSession};
+use wire::control::{AgentMessage, ControlResponse, FieldChange, HostRequest, InterruptRequest, RenameSession};
 use wire::entry::{MetaEntry, TranscriptEntry};
 use wire::sdk::{SdkMessage, SystemBody, SystemMessage};
 
@@ -60,6 +59,19 @@ impl SessionControl {
             RequestOutcome::Later(work) => self.start_reply(request_id, work),
             RequestOutcome::Noted => {}
         }
+    }
+
+    /// Gives an agent that runs a message of the person.
+    fn message_agent(front: &HostConnection, asked: AgentMessage) -> RequestOutcome {
+        let ended = || RequestRefusal::new("The agent has ended; its message was not sent");
+        let Some(channel) = front.handles.agents.channel(&asked.task_id) else {
+            return RequestOutcome::Refused(ended());
+        };
+        RequestOutcome::Later(Box::pin(async move {
+            let content = wire::raw::to_raw(&asked.message).map_err(|error| RequestRefusal::new(error.to_string()))?;
+            let sent = channel.send(Command::Submit(Prompt::new(content))).await;
+            sent.map(|()| json!({})).map_err(|_| ended())
+        }))
     }
 
     /// Announces a title that the host has just set on the event stream.
@@ -120,7 +132,7 @@ impl SessionControl {
             HostRequest::GetUsage => self.usage(front),
             HostRequest::GetSessionCost => Self::cost(front),
             HostRequest::ListModels => {
-                let models = self.models();
+                let models = self.listed_models();
                 RequestOutcome::Later(Box::pin(async move { Ok(json!({"models": models.await})) }))
             }
             HostRequest::GetBinaryVersion => RequestOutcome::Now(json!({"version": wire::version::COMPAT})),
@@ -129,9 +141,10 @@ impl SessionControl {
                 front.handles.agents.stop_for_user(&asked.task_id);
                 RequestOutcome::Now(json!({}))
             }
+            HostRequest::MessageAgent(asked) => Self::message_agent(front, asked),
             HostRequest::BackgroundTasks(asked) => {
                 if !tools::tasks::may_background(&front.handles.env) {
-                    return RequestOutcome::refused("Background tasks are switched off");
+                    return RequestOutcome::refused("Background tasks are disabled");
                 }
                 let moved = front.handles.state.tasks.foreground.release(asked.tool_use_id.as_deref());
                 RequestOutcome::Now(json!({ "backgrounded": moved }))

@@ -2,10 +2,12 @@
 //! for a server, a hook or the network.
 
 use super::{HostConnection, SessionControl};
+use model::catalog::ServingParty;
 use serde_json::{Map, Value, json};
 use session_parts::command::RequestRefusal;
 use session_parts::questions::QuestionKind;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use wire::control::{ControlResponse, InitializeRequest, ModelInfo};
 
 impl SessionControl {
@@ -17,6 +19,31 @@ impl SessionControl {
             let more = offered.fresh_rows(all.clone()).await;
             all.extend(more);
             all
+        }
+    }
+
+    /// The same for `list_models`, with the window in tokens and the prices in USD per million tokens where they are
+    /// known.
+    pub(crate) fn listed_models(&self) -> impl Future<Output = Vec<Value>> + Send + use<> {
+        let handles = self.host.as_ref().map(|front| (Arc::clone(&front.handles.catalog), front.handles.env.clone()));
+        let models = self.models();
+        async move {
+            let Some((catalog, env)) = handles else { return Vec::new() };
+            let served = match env.non_empty("ANTHROPIC_BASE_URL") {
+                Some(url) if !model::is_first_party(url) => ServingParty::Gateway,
+                Some(_) | None => ServingParty::FirstParty,
+            };
+            let row = |info: ModelInfo| {
+                let facts = catalog.lookup(&info.resolved_model);
+                let mut row = json!(info);
+                row["x_context_window"] = json!(facts.window(&env, served));
+                if let Some(tier) = facts.prices.first() {
+                    row["x_price_input"] = json!(tier.price.input);
+                    row["x_price_output"] = json!(tier.price.output);
+                }
+                row
+            };
+            models.await.into_iter().map(row).collect()
         }
     }
 

@@ -69,7 +69,7 @@ pub(super) fn main(
     if options.agents.main.is_some() {
         return Err(StartError::of(StartFailure::Configuration, format!("there is no agent \"{name}\"; {known}")));
     }
-    let notice = format!("Warning: agent \"{name}\" is gone ({known}); the session goes on without it");
+    let notice = format!("Warning: agent \"{name}\" no longer exists ({known}); continuing without it");
     Ok(MainAgent { definition: None, notice: Some(notice) })
 }
 

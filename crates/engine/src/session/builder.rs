@@ -4,10 +4,10 @@
 use super::{RulesParts, SessionIo, SessionKnowledge, SessionOutput, SessionProvider, SessionRules, SessionTooling};
 use crate::agents::AgentSpawner;
 use crate::repeats::RepeatWatch;
-use crate::rewind::PromptMarks;
 use crate::session::changed_files::{ChangeCauses, ChangeWatch};
 use crate::session::checks::TurnChecks;
 use crate::session::reminders::ListReminder;
+use crate::session::rewind::PromptMarks;
 use config::MemoryFile;
 use model::{Fragment, ModelCatalog};
 use session_parts::checkpoints::CheckpointScope;

@@ -212,7 +212,7 @@ impl SessionIo {
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
-        self.output.host.notice(format!("Warning: the permission holds for this session only: {problem}")).await;
+        self.output.host.notice(format!("Warning: the permission applies to this session only: {problem}")).await;
     }
 }
 

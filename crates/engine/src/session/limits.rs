@@ -31,6 +31,7 @@ impl LiveSession {
             retry_delay_ms: until_ms.saturating_sub(sys::clock::now_ms()),
             error_status: Some(429),
             error: "rate_limit",
+            reason: "the limit of the account is reached".into(),
         };
         self.io.output.host.system(body).await;
         let (limits, token) = (Arc::clone(self.io.provider.connection.limits()), turn.token.clone());

@@ -33,6 +33,7 @@ impl LiveSession {
     pub(crate) async fn refresh_servers(&mut self) {
         self.refresh_tools();
         self.publish_view().await;
+        self.report_failed_servers().await;
     }
 
     /// Waits briefly for servers that are connecting, before their state is shown. `None` when the process is being
@@ -136,7 +137,7 @@ impl LiveSession {
 
 fn late_notice(server: &str, limit: std::time::Duration) -> String {
     format!(
-        "MCP server {server} did not connect within {} s; the session goes on without it, and its tools are used once they \
+        "MCP server {server} did not connect within {} s; continuing without it; its tools become available once they \
          come. /mcp shows its state; MCP_CONNECT_TIMEOUT_MS sets the wait.",
         limit.as_secs_f64()
     )

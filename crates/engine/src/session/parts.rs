@@ -2,10 +2,10 @@
 
 use crate::agents::AgentSpawner;
 use crate::repeats::RepeatWatch;
-use crate::rewind::PromptMarks;
 use crate::session::changed_files::{ChangeCauses, ChangeWatch};
 use crate::session::checks::TurnChecks;
 use crate::session::reminders::ListReminder;
+use crate::session::rewind::PromptMarks;
 use crate::tool_facts::tool_facts;
 use crate::view::SessionView;
 use permission::Policy;

@@ -44,9 +44,25 @@ fn advice(error: &ModelError, context: &ModelContext, link: &ProviderConnection)
             context.model(),
             shown_url(link.base_url())
         )),
+        ErrorKind::Connect | ErrorKind::Stalled(_) => Some(connection_advice(link)),
+        ErrorKind::Certificate => Some(
+            "If a proxy of yours opens encrypted connections, name its certificate in NODE_EXTRA_CA_CERTS; otherwise \
+             check ANTHROPIC_BASE_URL and the clock of this machine."
+                .into(),
+        ),
+        ErrorKind::Dropped => Some("What was answered before is kept; send the prompt again to go on.".into()),
+        ErrorKind::Server => Some("The fault is at the server; try again in a while.".into()),
         ErrorKind::Quota { resets_at: Some(at) } => Some(format!("The limit resets {}.", reset_time(at))),
         _ => error.retry_after.filter(|after| *after > LONGEST_WAIT / 5).map(too_long_to_wait),
     }
+}
+
+/// What to look at when no connection can be made.
+fn connection_advice(link: &ProviderConnection) -> String {
+    if model::is_first_party(link.base_url()) {
+        return "Check the network, and HTTPS_PROXY if you use a proxy.".into();
+    }
+    format!("Check that the server at {} runs (ANTHROPIC_BASE_URL).", shown_url(link.base_url()))
 }
 
 /// The server asked to wait longer than a request does.

@@ -149,7 +149,7 @@ impl ModelReply {
             status: self.status,
             request_id: self.header("request-id").or_else(|| self.header("x-request-id")).map(str::to_owned),
             retry_after: self.retry_after(),
-            limits: RateLimits::read(self.headers(), self.status == 429).map(Box::new),
+            limits: RateLimits::read(&self.headers(), self.status == 429).map(Box::new),
             should_retry: self.header("x-should-retry").and_then(|v| v.trim().parse().ok()),
             quota: self
                 .header("anthropic-ratelimit-unified-status")

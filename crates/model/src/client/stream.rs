@@ -208,7 +208,7 @@ impl ResponseStream {
 
     /// What the headers say about the limits of the account.
     pub fn rate_limits(&self) -> Option<RateLimits> {
-        RateLimits::read(self.reply.headers(), false)
+        RateLimits::read(&self.reply.headers(), false)
     }
 }
 

@@ -145,7 +145,10 @@ async fn error_facts_come_from_headers() {
     assert_eq!(errors[1].retry_after, Some(Duration::from_millis(250)));
     assert!(errors[1].is_retryable());
     assert_eq!(errors[2].kind, ErrorKind::Quota { resets_at: Some("1767225600".into()) });
-    assert_eq!((errors[3].kind.clone(), errors[3].message.as_str()), (ErrorKind::Server, "<html>bad gateway</html>"));
+    assert_eq!(
+        (errors[3].kind.clone(), errors[3].message.as_str()),
+        (ErrorKind::Server, "the server sent a web page (\"bad gateway\") in place of an answer")
+    );
     assert_eq!(errors[4].kind, ErrorKind::InvalidRequest, "a redirect to another server is not followed");
     assert!(errors[4].message.contains("redirects to http://127.0.0.1:9/elsewhere,"), "{}", errors[4]);
     assert_eq!(server.requests().len(), 5);

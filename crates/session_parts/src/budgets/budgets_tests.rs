@@ -5,13 +5,13 @@ use wire::settings::Settings;
 
 const MODEL: &str = "claude-sonnet-4-5";
 
-fn settings(budgets: serde_json::Value) -> Settings {
+fn settings(budgets: &serde_json::Value) -> Settings {
     serde_json::from_value(json!({ "budgets": budgets })).unwrap()
 }
 
 fn budgets(home: &std::path::Path, limits: &serde_json::Value) -> Arc<SpendingBudgets> {
     let budgets = SpendingBudgets::new(Arc::default(), home, home.to_owned());
-    budgets.set_limits(BudgetLimits::new(&settings(limits.clone()), (None, None), BudgetCaps::default()));
+    budgets.set_limits(BudgetLimits::new(&settings(limits), (None, None), BudgetCaps::default()));
     Arc::new(budgets)
 }
 
@@ -140,7 +140,7 @@ async fn a_budget_is_raised_within_the_caps() {
     let budgets = SpendingBudgets::new(Arc::default(), home.path(), home.path().to_owned());
     let managed = json!({"budgets": {"dailyUsd": 5.0}});
     let caps = BudgetCaps::of_settings(managed.as_object());
-    let limits = BudgetLimits::new(&settings(json!({"dailyUsd": 1.0, "turnUsd": 1.0})), (None, None), caps);
+    let limits = BudgetLimits::new(&settings(&json!({"dailyUsd": 1.0, "turnUsd": 1.0})), (None, None), caps);
     budgets.set_limits(limits.clone());
     let budgets = Arc::new(budgets);
     spend(&budgets, 1.0).await.unwrap();
@@ -159,7 +159,7 @@ async fn a_budget_is_raised_within_the_caps() {
 /// [LNG-32] The flags are budgets too; of two the lower counts.
 #[test]
 fn flags_and_settings_are_joined() {
-    let limits = BudgetLimits::new(&settings(json!({"turnUsd": 5.0})), (Some(2.0), Some(9.0)), BudgetCaps::default());
+    let limits = BudgetLimits::new(&settings(&json!({"turnUsd": 5.0})), (Some(2.0), Some(9.0)), BudgetCaps::default());
     let all: Vec<(BudgetScope, f64)> = limits.all().map(|(scope, limit)| (scope, limit.amount)).collect();
     assert_eq!(all, [(BudgetScope::Turn, 5.0), (BudgetScope::Run, 2.0)]);
 }

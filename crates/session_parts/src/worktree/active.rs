@@ -50,6 +50,11 @@ impl ActiveWorktree {
         self.worktree.guard()
     }
 
+    /// The notice when it held nothing new and was removed.
+    pub fn removal_notice(&self) -> String {
+        format!("The worktree {} held nothing new and was removed.", self.worktree.path.display())
+    }
+
     /// The notice when a session ends and nobody can be asked.
     pub async fn exit_notice(&self) -> String {
         let path = self.worktree.path.display();

@@ -30,6 +30,19 @@ pub enum WorktreeReturn {
     Gone(String),
 }
 
+/// Where the worktree that the command line asks for will be, unless a hook chooses another place. A name that would be
+/// made up is made up here.
+pub fn planned_path(boot: &mut StartRequest) -> Option<PathBuf> {
+    let choice = boot.options.conversation.worktree.as_mut()?;
+    let name = WorktreeName::parse(choice.name()).ok()?;
+    if choice.name().trim().is_empty() {
+        *choice = choice.named(name.text.clone());
+    }
+    let root = sys::git::root(&boot.cwd.canonicalize().ok()?)?;
+    let main = sys::git::main_checkout(&root).unwrap_or(root);
+    Some(main.join(super::WORKTREES).join(name.text))
+}
+
 /// Creates or opens the worktree that the command line asks for, and moves the start there.
 pub async fn enter(
     mut boot: StartRequest,

@@ -270,6 +270,11 @@ impl LogReader {
         if head.is_meta.0 || head.is_compact_summary.0 {
             return None;
         }
+        // Quotes within texts are escaped, so this is a block; most user lines are results.
+        let message = head.message?.get().as_bytes();
+        if memchr::memmem::find(message, br#""type":"tool_result""#).is_some() {
+            return None;
+        }
         let content =
             head.message.and_then(|raw| serde_json::from_str::<LineMessageHead<'_>>(raw.get()).ok())?.content?;
         let text = if content.get().starts_with('"') {

@@ -25,11 +25,11 @@ impl App {
         let used = match self.session.account.as_str() {
             "none" | "" | STORED_KEY_SOURCE => {
                 STORED_KEY_SOURCE.clone_into(&mut self.session.account);
-                "It is used from the next request on.".to_owned()
+                "It applies from the next request.".to_owned()
             }
-            other => format!("This session goes on with {other}, which goes before it."),
+            other => format!("This session still uses {other}, which takes precedence."),
         };
-        self.note(&format!("The key is stored in {place}. {used}"), ThemeToken::Success);
+        self.note(&format!("Key saved in {place}. {used}"), ThemeToken::Success);
     }
 
     pub(super) fn receive_sign_out(&mut self, outcome: Result<bool, String>) {
@@ -39,9 +39,9 @@ impl App {
                 if self.session.account == STORED_KEY_SOURCE {
                     "none".clone_into(&mut self.session.account);
                 }
-                self.note("The stored key is gone.", ThemeToken::Inactive);
+                self.note("Stored key deleted.", ThemeToken::Inactive);
             }
-            Ok(false) => self.note("No key was stored.", ThemeToken::Inactive),
+            Ok(false) => self.note("No key is stored.", ThemeToken::Inactive),
             Err(why) => self.note(&why, ThemeToken::Error),
         }
     }

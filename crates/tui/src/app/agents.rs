@@ -1,89 +1,146 @@
-//! Running agents: their state and their rows. A command configured by the user can replace the content of rows. It is
-//! asked once per second while agents run, never twice at the same time. Agents that its answer does not name keep
-//! their row; empty content hides the row.
+//! Agents: their state and their rows above the prompt. One that has ended stays for a moment and says so. A command
+//! configured by the user can replace the content of rows. It is asked once per second while agents run, never twice at
+//! the same time. Agents that its answer does not name keep their row; empty content hides the row.
 
-use super::calls::CallTracker;
-use super::spinner::{elapsed, faint, short_count};
+use super::spinner::{elapsed, short_count};
 use super::tools;
 use crate::status_line;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use terminal::style::{StyledLine, TextStyle};
-use terminal::theme::Theme;
+use terminal::theme::{Theme, ThemeToken};
 use wire::control::AgentRow;
 use wire::sdk::{TaskProgress, TaskStarted};
 
 const TICK: Duration = Duration::from_secs(1);
 /// How many token counts are sent to the command; the newest are kept.
 const SAMPLES: usize = 30;
-/// Rows of agents below the prompt; further agents are only counted.
-const ROWS: usize = 5;
+/// How long an agent that has ended is still shown.
+const LINGER: Duration = Duration::from_secs(8);
+/// Columns of what an agent does now.
+const ACTION_WIDTH: usize = 48;
 
+/// How an agent has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentEnd {
+    Done,
+    Failed,
+    Stopped,
+}
+
+impl AgentEnd {
+    /// Reads the status of a task in the protocol.
+    pub fn parse(status: &str) -> Self {
+        match status {
+            "failed" => Self::Failed,
+            "stopped" | "killed" => Self::Stopped,
+            _ => Self::Done,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// An agent that runs, or has just ended.
 #[derive(Debug)]
-struct RunningAgent {
-    id: String,
+pub struct TrackedAgent {
+    pub id: String,
     kind: String,
     description: String,
     /// The id of the call that started it.
-    call: String,
+    pub call: String,
     /// The id of the agent that started it; `None` for the main conversation.
     parent: Option<String>,
     since: Duration,
     tool_uses: u64,
     tokens: u64,
     samples: Vec<u64>,
-    last_tool: String,
+    /// What it does now.
+    action: String,
+    /// When and how it ended; `None` while it runs.
+    end: Option<(Duration, AgentEnd)>,
 }
 
-impl RunningAgent {
-    /// Tool uses, tokens, elapsed time and the last tool.
-    fn state(&self, now: Duration) -> String {
+impl TrackedAgent {
+    pub fn runs(&self) -> bool {
+        self.end.is_none()
+    }
+
+    /// State, time, calls and the last action.
+    pub fn state(&self, now: Duration) -> String {
         let uses = self.tool_uses;
-        let mut facts = vec![
-            format!("{uses} {}", tools::plural(uses as usize, "tool use")),
-            format!("{} tokens", short_count(self.tokens)),
-            elapsed(now.saturating_sub(self.since)),
-        ];
-        facts.extend(Some(self.last_tool.clone()).filter(|tool| !tool.is_empty()));
+        let until = self.end.map_or(now, |(at, _)| at);
+        let mut facts: Vec<String> = self.end.iter().map(|(_, end)| end.word().to_owned()).collect();
+        facts.push(elapsed(until.saturating_sub(self.since)));
+        if uses > 0 {
+            facts.push(format!("{uses} {}", tools::plural(uses as usize, "call")));
+        }
+        if self.end.is_none() && !self.action.is_empty() {
+            facts.push(terminal::text::truncate(&self.action, ACTION_WIDTH));
+        }
         facts.join(" · ")
     }
 
-    fn label(&self) -> String {
+    pub fn tokens_text(&self) -> String {
+        format!("{} tokens", short_count(self.tokens))
+    }
+
+    pub fn label(&self) -> String {
         format!("{}: {}", self.kind, self.description)
+    }
+
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    pub fn description(&self) -> &str {
+        &self.description
     }
 }
 
 #[derive(Debug, Default)]
 pub struct AgentTracker {
-    running: Vec<RunningAgent>,
+    agents: Vec<TrackedAgent>,
     /// The answer of the command by agent id; `None` hides the row.
     overrides: BTreeMap<String, Option<StyledLine>>,
     due: Option<Duration>,
     request_id: Option<String>,
-}
-
-/// The row of an agent, after the command was asked.
-pub enum AgentRowContent {
-    Shown(StyledLine),
-    Hidden,
+    /// Agents whose end was told to the user.
+    told: BTreeSet<String>,
 }
 
 impl AgentTracker {
-    /// When the command is asked next or the seconds in the rows change, whichever is earlier.
+    /// When the command is asked next or the rows change, whichever is earlier.
     pub fn next_change(&self, now: Duration) -> Option<Duration> {
-        let second = (!self.running.is_empty()).then(|| super::next_multiple(now, TICK));
+        let second = (!self.agents.is_empty()).then(|| super::next_multiple(now, TICK));
         self.due.into_iter().chain(second).min()
+    }
+
+    /// The agents that run or have just ended.
+    pub fn all(&self) -> &[TrackedAgent] {
+        &self.agents
+    }
+
+    fn running(&self) -> impl Iterator<Item = &TrackedAgent> {
+        self.agents.iter().filter(|agent| agent.runs())
     }
 
     pub fn record_start(&mut self, started: &TaskStarted, now: Duration) {
         let Some(kind) = started.subagent_type.clone() else { return };
-        if self.running.is_empty() {
+        if self.running().next().is_none() {
             self.due = Some(now);
         }
-        self.running.retain(|agent| agent.id != started.task_id);
-        self.running.push(RunningAgent {
+        self.told.remove(&started.task_id);
+        self.agents.retain(|agent| agent.id != started.task_id);
+        self.agents.push(TrackedAgent {
             id: started.task_id.clone(),
             kind,
             description: started.description.clone(),
@@ -93,33 +150,45 @@ impl AgentTracker {
             tool_uses: 0,
             tokens: 0,
             samples: Vec::new(),
-            last_tool: String::new(),
+            action: String::new(),
+            end: None,
         });
     }
 
     pub fn record_progress(&mut self, progress: &TaskProgress) {
-        let Some(agent) = self.running.iter_mut().find(|agent| agent.id == progress.task_id) else { return };
+        let Some(agent) = self.agents.iter_mut().find(|agent| agent.id == progress.task_id) else { return };
         agent.tool_uses = progress.usage.tool_uses;
         agent.tokens = progress.usage.total_tokens;
-        agent.last_tool.clone_from(&progress.last_tool_name);
+        if !agent.action.starts_with(&progress.last_tool_name) {
+            agent.action.clone_from(&progress.last_tool_name);
+        }
         agent.samples.push(agent.tokens);
         let over = agent.samples.len().saturating_sub(SAMPLES);
         agent.samples.drain(..over);
     }
 
-    /// The row of the agent that this call started; `None` when the call started none.
-    pub fn row_of_call(&self, call: &str, now: Duration) -> Option<AgentRowContent> {
-        let agent = self.running.iter().find(|agent| agent.call == call)?;
-        Some(self.row(agent, agent.state(now)))
-    }
-
-    fn row(&self, agent: &RunningAgent, otherwise: String) -> AgentRowContent {
-        match self.overrides.get(&agent.id) {
-            Some(Some(line)) => AgentRowContent::Shown(line.clone()),
-            Some(None) => AgentRowContent::Hidden,
-            None => AgentRowContent::Shown(StyledLine::plain(otherwise)),
+    /// Records what the agent that this call started does now.
+    pub fn record_action(&mut self, call: &str, action: &str) {
+        if let Some(agent) = self.agents.iter_mut().find(|agent| agent.call == call) {
+            agent.action = terminal::text::clean(action).replace('\n', " ");
         }
     }
+
+    /// Whether the end of this task is news: it is told once, and not at all while its call is shown.
+    pub fn is_news(&mut self, task: &str, is_shown: bool) -> bool {
+        self.told.insert(task.to_owned()) && !is_shown
+    }
+
+    /// Whether this call started an agent, which then has a row of its own.
+    pub fn has_call(&self, call: &str) -> bool {
+        self.agents.iter().any(|agent| agent.call == call)
+    }
+}
+
+/// The state below the row of an agent's call.
+pub enum AgentRowContent {
+    Shown(StyledLine),
+    Hidden,
 }
 
 /// One line of the command's answer.
@@ -135,21 +204,32 @@ fn parse_agent_rows(output: &str) -> BTreeMap<String, Option<StyledLine>> {
 }
 
 impl AgentTracker {
-    /// Removes an agent that has ended; `name` is its id or the id of its call. Returns the request to withdraw.
-    pub fn remove(&mut self, name: &str) -> Option<String> {
-        self.retain(|agent| agent.id != name && agent.call != name)
+    /// Records the end of an agent; `name` is its id or the id of its call. Returns the request to withdraw.
+    pub fn record_end(&mut self, name: &str, end: AgentEnd, now: Duration) -> Option<String> {
+        for agent in self.agents.iter_mut().filter(|agent| agent.id == name || agent.call == name) {
+            agent.end = agent.end.or(Some((now, end)));
+        }
+        self.stop_asking()
     }
 
-    /// Keeps only the agents with these ids and those they started. Returns the request to withdraw.
+    /// Drops the agents that ended some time ago.
+    pub fn drop_ended(&mut self, now: Duration) {
+        self.agents.retain(|agent| agent.end.is_none_or(|(at, _)| now < at + LINGER));
+    }
+
+    /// Keeps only the agents with these ids, those they started, and those that have just ended. Returns the request
+    /// to withdraw.
     pub fn keep(&mut self, ids: &[&str]) -> Option<String> {
         let is_kept = |id: &String| ids.contains(&id.as_str());
-        self.retain(|agent| is_kept(&agent.id) || agent.parent.as_ref().is_some_and(is_kept))
+        self.agents
+            .retain(|agent| agent.end.is_some() || is_kept(&agent.id) || agent.parent.as_ref().is_some_and(is_kept));
+        self.stop_asking()
     }
 
-    fn retain(&mut self, stays: impl Fn(&RunningAgent) -> bool) -> Option<String> {
-        self.running.retain(stays);
-        self.overrides.retain(|id, _| self.running.iter().any(|agent| agent.id == *id));
-        if !self.running.is_empty() {
+    fn stop_asking(&mut self) -> Option<String> {
+        let running: BTreeSet<&str> = self.agents.iter().filter(|agent| agent.runs()).map(|a| a.id.as_str()).collect();
+        self.overrides.retain(|id, _| running.contains(id.as_str()));
+        if !running.is_empty() {
             return None;
         }
         self.due = None;
@@ -161,7 +241,7 @@ impl AgentTracker {
         if self.due.take_if(|due| *due <= now).is_none() || self.request_id.is_some() {
             return None;
         }
-        let row = |agent: &RunningAgent| AgentRow {
+        let row = |agent: &TrackedAgent| AgentRow {
             id: agent.id.clone(),
             name: agent.kind.clone(),
             description: agent.description.clone(),
@@ -170,7 +250,7 @@ impl AgentTracker {
             token_count: agent.tokens,
             token_samples: agent.samples.clone(),
         };
-        Some(self.running.iter().map(row).collect())
+        Some(self.running().map(row).collect())
     }
 
     pub fn record_request(&mut self, id: String) {
@@ -185,29 +265,33 @@ impl AgentTracker {
         self.overrides = body.get("output").and_then(Value::as_str).map(parse_agent_rows).unwrap_or_default();
         let is_configured = body.get("configured").and_then(Value::as_bool) == Some(true);
         // Without a command nothing is asked until agents start again.
-        self.due = (is_configured && !self.running.is_empty()).then(|| now + TICK);
+        self.due = (is_configured && self.running().next().is_some()).then(|| now + TICK);
         true
     }
 
-    /// Rows of agents whose call is not among the open calls.
-    pub fn rows(&self, calls: &CallTracker, now: Duration, theme: &Theme, columns: usize) -> Vec<StyledLine> {
-        let apart = self.running.iter().filter(|agent| calls.get(&agent.call).is_none());
-        let row = |agent: &RunningAgent| {
-            let otherwise = format!("{} · {}", agent.label(), agent.state(now));
-            match self.row(agent, terminal::text::clean(&otherwise).replace('\n', " ")) {
-                AgentRowContent::Shown(line) => {
-                    Some(StyledLine::styled("  ◦ ", TextStyle::PLAIN).and_line(line).truncated(columns))
-                }
-                AgentRowContent::Hidden => None,
-            }
-        };
-        let mut rows: Vec<StyledLine> = apart.filter_map(row).collect();
-        let over = rows.len().saturating_sub(ROWS);
-        if over > 0 {
-            rows.truncate(ROWS);
-            rows.push(faint(format!("  … +{over} more"), theme));
+    /// One row for each agent, those that run first.
+    pub fn rows(&self, now: Duration, theme: &Theme) -> Vec<StyledLine> {
+        let ended = self.agents.iter().filter(|agent| !agent.runs());
+        let all: Vec<&TrackedAgent> = self.running().chain(ended).collect();
+        let widest = all.iter().map(|agent| terminal::text::width(&agent.kind)).max().unwrap_or(0);
+        all.into_iter().filter_map(|agent| self.row(agent, widest, now, theme)).collect()
+    }
+
+    fn row(&self, agent: &TrackedAgent, widest: usize, now: Duration, theme: &Theme) -> Option<StyledLine> {
+        let faint = theme.fg(ThemeToken::Inactive);
+        let mark = StyledLine::styled("⑂ ", if agent.runs() { theme.fg(ThemeToken::Suggestion) } else { faint });
+        if let Some(line) = self.overrides.get(&agent.id) {
+            return line.clone().map(|line| mark.and_line(line));
         }
-        rows
+        let clean = |text: &str| terminal::text::clean(text).replace('\n', " ");
+        let kind = clean(&agent.kind);
+        let gap = " ".repeat(widest.saturating_sub(terminal::text::width(&kind)) + 2);
+        let name = if agent.runs() { TextStyle::PLAIN } else { faint };
+        Some(
+            mark.and(kind, name)
+                .and(format!("{gap}{}", clean(&agent.description)), name)
+                .and(format!(" · {}", agent.state(now)), faint),
+        )
     }
 }
 
@@ -246,6 +330,7 @@ mod tests {
             kind: "local_agent",
             is_agent: true,
             description: String::new(),
+            since: Duration::ZERO,
         };
         app.session.background = vec![task];
         app.keep_background_agents();
@@ -254,6 +339,27 @@ mod tests {
         app.keep_background_agents();
         assert!(app.agent_rows().is_empty());
         assert_eq!(app.agents.next_change(app.now), None);
+    }
+
+    #[test]
+    fn an_agent_that_has_ended_says_so_at_once_and_goes_after_a_moment() {
+        let mut app =
+            App::new(Preferences::default(), TerminalSize { columns: 80, rows: 24 }, SessionDisplay::default());
+        app.agents.record_start(&started(), app.now);
+        app.agents.record_action("c1", "Grep round(");
+        app.now += TICK * 3;
+        assert_eq!(app.agent_rows()[0].text(), "⑂ Explore  Find it · 3 s · Grep round(");
+        app.end_agent("a1", AgentEnd::Stopped);
+        app.now += TICK * 4;
+        assert_eq!(app.agent_rows()[0].text(), "⑂ Explore  Find it · stopped · 3 s");
+        assert!(app.agents.next_change(app.now).is_some(), "its row goes by itself");
+        app.now += LINGER;
+        app.update(AppInput::Tick);
+        assert!(app.agent_rows().is_empty());
+        assert_eq!(app.agents.next_change(app.now), None);
+        // Told once, and not at all beside the result of its call.
+        assert!(app.agents.is_news("a1", false) && !app.agents.is_news("a1", false));
+        assert!(!app.agents.is_news("a2", true) && !app.agents.is_news("a2", false));
     }
 
     fn answer(app: &mut App, id: &str, body: &Value) {
@@ -285,7 +391,7 @@ mod tests {
         app.now += TICK * 3;
         assert_eq!(asked(&app.update(AppInput::Tick)), None, "never twice at once");
         answer(&mut app, &first, &json!({"configured": true, "output": "{\"id\":\"a1\",\"content\":\"mine\"}"}));
-        assert_eq!(app.agent_rows()[0].text(), "  ◦ mine");
+        assert_eq!(app.agent_rows()[0].text(), "⑂ mine");
         app.now += TICK;
         let second = asked(&app.update(AppInput::Tick)).expect("the next tick");
         answer(&mut app, &second, &json!({"configured": true, "output": "{\"id\":\"a1\",\"content\":\"\"}"}));
@@ -293,11 +399,13 @@ mod tests {
         app.now += TICK;
         let third = asked(&app.update(AppInput::Tick)).expect("the next tick");
         answer(&mut app, &third, &json!({"configured": true, "output": "{\"id\":\"other\",\"content\":\"x\"}"}));
-        assert_eq!(app.agent_rows()[0].text(), "  ◦ Explore: Find it · 0 tool uses · 0 tokens · 5s");
+        assert_eq!(app.agent_rows()[0].text(), "⑂ Explore  Find it · 5 s");
         app.now += TICK;
         let last = asked(&app.update(AppInput::Tick)).expect("the next tick");
-        app.remove_agent("a1");
+        app.end_agent("a1", AgentEnd::Done);
         assert_eq!(app.update(AppInput::Tick), [AppEffect::Withdraw(last)], "it is stopped");
+        app.now += LINGER;
+        app.update(AppInput::Tick);
         assert_eq!(app.next_change(), None);
     }
 
@@ -312,7 +420,7 @@ mod tests {
         answer(&mut app, id, &json!({"configured": false}));
         app.now += TICK * 5;
         assert!(app.update(AppInput::Tick).is_empty());
-        app.remove_agent("a1");
+        app.end_agent("a1", AgentEnd::Done);
         app.agents.record_start(&started(), app.now);
         assert_eq!(app.update(AppInput::Tick).len(), 1);
     }

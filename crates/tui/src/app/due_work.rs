@@ -1,6 +1,7 @@
 //! What is asked of the engine or shown to the user when its time has come: the status line, the rows of agents,
 //! notifications.
 
+use super::agents::AgentEnd;
 use super::alerts::Alert;
 use super::dialog::Dialog;
 use super::status::StatusInputs;
@@ -15,6 +16,7 @@ impl App {
 
     pub(super) fn do_due_work(&mut self) {
         self.request_status();
+        self.agents.drop_ended(self.now);
         self.request_agent_rows();
         self.alert_when_due();
     }
@@ -40,9 +42,9 @@ impl App {
         self.agents.record_request(id);
     }
 
-    /// Removes an agent that has ended; `name` is its id or the id of its call.
-    pub(super) fn remove_agent(&mut self, name: &str) {
-        let withdrawn = self.agents.remove(name);
+    /// Records the end of an agent; `name` is its id or the id of its call.
+    pub(super) fn end_agent(&mut self, name: &str, end: AgentEnd) {
+        let withdrawn = self.agents.record_end(name, end, self.now);
         self.effects.extend(withdrawn.map(AppEffect::Withdraw));
     }
 

@@ -39,6 +39,7 @@ mod control;
 mod reply;
 mod user;
 
+use super::agents::AgentEnd;
 use super::panel::PanelNews;
 use super::record::call::CallPhase;
 use super::session::{BackgroundTaskRow, CommandSummary};
@@ -79,8 +80,10 @@ impl App {
             }
             ScreenEvent::Done { id } => self.activity.hook_statuses.retain(|(known, _)| *known != id),
             ScreenEvent::Display(text) => self.activity.replacement_text = Some(text),
+            ScreenEvent::Worktree(path) => self.enter_worktree(&path),
+            ScreenEvent::ServerFailed(text) => self.note(&text, ThemeToken::Warning),
             // Only headless prints it; the screen shows what a turn waits for.
-            ScreenEvent::Waiting(_) | ScreenEvent::ServerFailed(_) => {}
+            ScreenEvent::Waiting(_) => {}
             ScreenEvent::CallStarted { id } => self.start_call(&id),
             ScreenEvent::CallOutput { id, output } => self.show_output(&id, output),
             ScreenEvent::Sequence(sequence) => self.effects.push(super::AppEffect::Sequence(sequence)),
@@ -142,7 +145,7 @@ impl App {
         self.session.cost_usd = 0.0;
         self.session.context_used = 0;
         self.effects.push(AppEffect::ClearScreen);
-        self.note("A new conversation.", ThemeToken::Inactive);
+        self.note("New session.", ThemeToken::Inactive);
         if let Some(carried) = self.next_submission.take() {
             self.submit(carried);
         }
@@ -175,6 +178,7 @@ impl App {
                 self.print_turn_line(self.now.saturating_sub(turn.started), cost);
             }
         }
+        self.print_tasks_left();
         self.offer_as_text(result.local_command.as_deref());
         if std::mem::take(&mut self.interface_settings.are_outdated) {
             self.request_settings();
@@ -204,15 +208,15 @@ impl App {
                     });
                 }
             }
-            SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, .. } => {
+            SystemBody::ApiRetry { attempt, max_retries, retry_delay_ms, reason, .. } => {
                 let until = self.now + Duration::from_millis(retry_delay_ms);
                 if let Some(turn) = &mut self.activity.turn {
-                    turn.wait_for(TurnWait::Retry { until, attempt, of: max_retries });
+                    turn.wait_for(TurnWait::Retry { until, attempt, of: max_retries, reason });
                 }
             }
             SystemBody::CompactBoundary { .. } => {
                 self.status.schedule_if_configured(self.now);
-                self.note("The conversation was compacted.", ThemeToken::Inactive);
+                self.note("Conversation compacted.", ThemeToken::Inactive);
             }
             SystemBody::TaskStarted(started) => {
                 self.agents.record_start(&started, self.now);
@@ -223,18 +227,25 @@ impl App {
                 self.session.agent_names.insert(started.task_id, name);
             }
             SystemBody::TaskProgress(progress) => self.agents.record_progress(&progress),
-            SystemBody::TaskUpdated { task_id, patch, .. } if patch.end_time.is_some() => self.remove_agent(&task_id),
+            SystemBody::TaskUpdated { task_id, patch, .. } if patch.end_time.is_some() => {
+                self.end_agent(&task_id, AgentEnd::parse(patch.status));
+            }
             SystemBody::BackgroundTasksChanged { tasks } => {
-                self.session.background = tasks.into_iter().map(BackgroundTaskRow::of).collect();
+                let rows = tasks.into_iter().map(BackgroundTaskRow::of).collect();
+                self.session.learn_background(rows, self.now);
                 self.update_panels(&PanelNews::TasksChanged);
                 self.keep_background_agents();
             }
             SystemBody::TaskNotification(done) => {
-                self.remove_agent(&done.task_id);
+                self.end_agent(&done.task_id, AgentEnd::parse(done.status));
                 // The result of a call that is waited for says the same.
-                match done.tool_use_id.as_ref().and_then(|call| self.activity.calls.get_mut(call)) {
-                    Some(call) => call.has_ended = true,
-                    None => self.note(&done.summary, ThemeToken::Inactive),
+                let call = done.tool_use_id.as_ref().and_then(|call| self.activity.calls.get_mut(call));
+                let is_shown = call.is_some();
+                if let Some(call) = call {
+                    call.has_ended = true;
+                }
+                if self.agents.is_news(&done.task_id, is_shown) {
+                    self.note(&done.summary, ThemeToken::Inactive);
                 }
             }
             // The name is among what the settings answer says.

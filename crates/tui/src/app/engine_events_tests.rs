@@ -174,9 +174,9 @@ fn every_tool_has_a_row_for_a_no() {
     }
 }
 
-fn notice(app: &mut App, call: &str) {
+fn notice(app: &mut App, task: &str, call: &str) {
     let notification = wire::sdk::TaskNotification {
-        task_id: "a1".into(),
+        task_id: task.into(),
         run_id: None,
         tool_use_id: Some(call.into()),
         status: "completed",
@@ -195,10 +195,11 @@ fn an_agent_that_has_ended_is_shown_so_at_once_and_told_once() {
     calls(&mut app, "Agent", &json!({"description": "Look", "subagent_type": "Explore"}));
     let rows = |app: &App| app.view().lines.iter().map(StyledLine::text).collect::<Vec<_>>();
     assert!(rows(&app).iter().any(|row| row == "  ◌ Agent   Explore: Look"), "{:?}", rows(&app));
-    notice(&mut app, "c1");
+    notice(&mut app, "a1", "c1");
     assert!(rows(&app).iter().any(|row| row == "  ◆ Agent   Explore: Look"), "{:?}", rows(&app));
     assert!(printed(&mut app).is_empty(), "its result says it");
-    notice(&mut app, "another call");
+    notice(&mut app, "a2", "another call");
+    notice(&mut app, "a2", "another call");
     assert_eq!(printed(&mut app), ["  Agent \"Look\" completed"]);
 }
 

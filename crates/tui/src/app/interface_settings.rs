@@ -2,17 +2,20 @@
 //! which files apply. Settings needed before the first frame were read from the user's file. A setting changed here
 //! applies at once.
 
-use super::panel::settings::value_text;
-use super::panel::{PanelJob, PanelNews};
+use super::panel::settings::{SettingList, value_text};
+use super::panel::{Panel, PanelJob, PanelNews};
 use super::spinner::{RunningTurn, TurnWait};
 use super::{App, AppEffect, MotionLevel};
 use crate::notify::AlertChannel;
 use serde_json::Value;
+use std::time::Duration;
 use terminal::markdown::ProseWrap;
 use terminal::theme::{BaseTheme, Theme, ThemeToken};
 use wire::control::HostRequest;
 
 const USER_SETTINGS: &str = "userSettings";
+/// How long a change is confirmed on the settings screen.
+const CHANGE_HINT: Duration = Duration::from_secs(4);
 
 #[derive(Debug, Default)]
 pub struct InterfaceSettings {
@@ -96,8 +99,15 @@ impl App {
         match outcome {
             Err(why) => self.note(&format!("{key} was not changed: {why}"), ThemeToken::Error),
             Ok(file) => {
-                let value_is = value.map_or("taken out".to_owned(), |value| format!("set to {}", value_text(value)));
-                self.note(&format!("{key}: {value_is} ({file})"), ThemeToken::Inactive);
+                let value_is =
+                    value.map_or("back to the default".to_owned(), |value| format!("set to {}", value_text(value)));
+                let text = format!("{key}: {value_is} ({file})");
+                // The settings screen shows the new value itself.
+                if self.layers.find::<Panel>().is_some_and(Panel::is_about::<SettingList>) {
+                    self.hint(text, CHANGE_HINT);
+                } else {
+                    self.note(&text, ThemeToken::Inactive);
+                }
                 self.apply_setting(key, value);
             }
         }
@@ -150,7 +160,7 @@ impl App {
     /// `/theme NAME`: sets the theme without opening the list.
     pub(super) fn theme_named(&mut self, name: &str) {
         if name != "auto" && BaseTheme::parse(name).is_none() {
-            return self.note(&format!("There is no theme {name}. /theme lists them."), ThemeToken::Error);
+            return self.note(&format!("No theme {name}. /theme lists them."), ThemeToken::Error);
         }
         let value = Some(Value::String(name.to_owned()));
         self.start_panel_job(PanelJob::Change { file: USER_SETTINGS, key: "theme".into(), value });
@@ -161,7 +171,6 @@ impl App {
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::time::Duration;
 
     #[test]
     fn words_of_the_person_stand_beside_or_in_the_place_of_ours() {

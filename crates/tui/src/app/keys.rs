@@ -108,7 +108,7 @@ impl App {
             KeyAction::Interrupt => self.interrupt_or_clear(),
             KeyAction::Exit => self.delete_or_exit(),
             KeyAction::Redraw | KeyAction::ClearScreen => self.effects.push(AppEffect::Redraw),
-            KeyAction::ToggleTodos => self.shows_todos = !self.shows_todos,
+            KeyAction::ToggleTodos => self.next_task_display(),
             KeyAction::ToggleTranscript => self.toggle_transcript(),
             KeyAction::Suspend => self.effects.push(AppEffect::Suspend),
             KeyAction::HistorySearch => self.start_search(),
@@ -322,9 +322,14 @@ impl App {
     }
 
     fn down(&mut self) {
-        if !self.prompt.editor.down(editor_columns(self.size.columns)) {
-            self.newer();
+        if self.prompt.editor.down(editor_columns(self.size.columns)) {
+            return;
         }
+        // Below the newest prompt are the agents.
+        if self.prompt.editor.is_empty() && self.prompt.is_newest() && !self.agents.all().is_empty() {
+            return self.open_agents();
+        }
+        self.newer();
     }
 
     fn older(&mut self) {

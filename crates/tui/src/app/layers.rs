@@ -6,6 +6,7 @@
 pub mod effects;
 
 use super::Preferences;
+use super::agents::AgentTracker;
 use super::prompt_history::PromptHistory;
 use super::reply::StreamingReply;
 use super::session::SessionDisplay;
@@ -57,6 +58,7 @@ pub struct LayerView<'a> {
     pub editor: &'a Editor,
     pub history: &'a PromptHistory,
     pub transcript: &'a TranscriptView,
+    pub agents: &'a AgentTracker,
     /// The text that is being written.
     pub reply: &'a StreamingReply,
     pub hint: Option<&'a str>,

@@ -3,12 +3,13 @@
 
 use super::onboarding::Onboarding;
 use super::panel::PanelJob;
+use super::panel::agents::AgentList;
 use super::panel::commands::{CommandList, ExportEntry};
 use super::panel::memory::MemoryList;
 use super::panel::model::{EffortList, ModelList};
 use super::panel::pages::{ContextPage, DiffPage, DoctorPage, StatusPage, UsagePage, key_page};
 use super::panel::rules::RuleList;
-use super::panel::servers::{HookPage, ServerList, ServerRequest, agent_page, reconnect, switch_server};
+use super::panel::servers::{HookPage, ServerList, ServerRequest, reconnect, switch_server};
 use super::panel::settings::{SettingList, StyleList};
 use super::panel::tasks::TaskList;
 use super::panel::themes::ThemeList;
@@ -212,7 +213,7 @@ impl App {
             LocalAction::Resume => self.resume(arguments),
             LocalAction::Status => self.open_panel(StatusPage::panel()),
             LocalAction::Style => self.open_panel(StyleList::panel(&self.session)),
-            LocalAction::Tasks => self.open_panel(TaskList::panel(&self.session.background)),
+            LocalAction::Tasks => self.open_panel(TaskList::panel(&self.session.background, self.now)),
             LocalAction::Theme if arguments.is_empty() => {
                 self.open_panel(ThemeList::panel(self.preferences.theme.clone(), self.follows_background));
             }
@@ -230,7 +231,7 @@ impl App {
         match self.transcript.reply(number.max(1)) {
             Some(text) if to_file => self.effects.push(AppEffect::SaveCopy(text)),
             Some(text) => self.effects.push(AppEffect::Copy(text)),
-            None => self.note("There is no such answer to copy.", ThemeToken::Warning),
+            None => self.note("No such answer to copy.", ThemeToken::Warning),
         }
     }
 
@@ -273,7 +274,7 @@ impl App {
     }
 
     pub(super) fn open_agents(&mut self) {
-        self.open_panel(agent_page(&self.session, &self.preferences.theme));
+        self.open_panel(AgentList::panel(&self.agents, &self.session, self.now));
     }
 
     fn server_request(&mut self, ServerRequest(request, answer): ServerRequest) {

@@ -157,12 +157,14 @@ impl Menu {
     }
 
     /// Shows how the command is used.
+    #[must_use]
     pub fn with_usage(mut self, usage: Option<String>) -> Self {
         self.usage = usage;
         self
     }
 
     /// The typed word is a whole name already, although it is in no list: Enter does not take another one for it.
+    #[must_use]
     pub fn named(mut self, is_named: bool) -> Self {
         self.is_named = is_named;
         self

@@ -19,7 +19,7 @@ use terminal::theme::ThemeToken;
 const CHOICES: [&str; 3] =
     ["Enter an API key (stored for you alone)", "Use an endpoint of my own", "See a recorded demo first"];
 const NO_CREDENTIALS_TEXT: &str = "No credentials were found. How do you want to go on?";
-const DEMO_ADVICE: &str = "Run: gimlet demo\nIt needs no key and no network. Then come back.";
+const DEMO_ADVICE: &str = "Run: gimlet demo --tui\nIt needs no key and no network. Then come back.";
 
 /// What is stored where no key is needed: requests go out with some key in any case.
 const NO_KEY: &str = "none";

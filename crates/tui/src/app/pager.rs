@@ -168,6 +168,11 @@ impl Layer for Pager {
 }
 
 impl Pager {
+    /// The conversation of the agent that this call started.
+    pub fn of_agent(call: &str) -> Self {
+        Self { part: TranscriptFilter::Agent(call.to_owned()), ..Self::default() }
+    }
+
     /// The shown part of the conversation.
     fn lines(&self, view: &LayerView<'_>) -> Vec<StyledLine> {
         view.transcript.lines(&self.part, &look(view))

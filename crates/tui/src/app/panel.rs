@@ -2,6 +2,7 @@
 //! one is above it, and Esc closes the top one. `Panel` draws and handles keys; what the rows mean is up to its
 //! `PanelContent`. The data comes from control requests and panel jobs; this module does no I/O.
 
+pub mod agents;
 pub mod commands;
 pub mod content;
 pub mod jobs;
@@ -10,6 +11,7 @@ pub mod model;
 pub mod pages;
 pub mod rules;
 pub mod servers;
+pub mod setting_names;
 pub mod settings;
 pub mod tasks;
 pub mod themes;
@@ -19,8 +21,9 @@ pub use jobs::{PanelJob, PanelJobResult, StoredSignIn};
 
 use super::layers::effects::LayerEffect;
 use super::layers::{KeyOutcome, Layer, LayerRank, LayerRows, LayerView};
-use super::select::{SelectItem, SelectList, SelectOutcome, TypingMode};
+use super::select::{ListCount, SelectItem, SelectList, SelectOutcome, TypingMode};
 use super::spinner::faint;
+use super::tools;
 use std::any::Any;
 use std::time::Duration;
 use terminal::editor::Editor;
@@ -29,10 +32,12 @@ use terminal::keys::{KeyCode, KeyPress};
 use terminal::style::{StyledLine, TextStyle};
 use terminal::surface::Caret;
 use terminal::text;
-use terminal::theme::ThemeToken;
+use terminal::theme::{Theme, ThemeToken};
 
-/// Rows of a list that are shown at once, where there is room.
-const ROWS: usize = 14;
+/// Windows with more rows than this get empty rows between the parts of a panel.
+const SPACIOUS: usize = 14;
+/// The left margin.
+const MARGIN: &str = "  ";
 
 #[derive(Debug)]
 pub enum PanelBody {
@@ -61,6 +66,8 @@ pub struct InputLine {
 #[derive(Debug)]
 pub struct PanelFrame {
     title: String,
+    /// What the rows of the list are, in the singular; the title then says how many there are.
+    counted: Option<&'static str>,
     /// The hint that lists the keys.
     keys: String,
     body: PanelBody,
@@ -69,28 +76,40 @@ pub struct PanelFrame {
 impl PanelFrame {
     pub fn list(title: impl Into<String>, items: Vec<SelectItem>, typing: TypingMode) -> Self {
         let keys = "enter to choose · esc to close".into();
-        Self { title: title.into(), keys, body: PanelBody::List(SelectList::new(items, typing)) }
+        Self { title: title.into(), counted: None, keys, body: PanelBody::List(SelectList::new(items, typing)) }
     }
 
     pub fn page(title: impl Into<String>, lines: Vec<StyledLine>) -> Self {
         let keys = "↑↓ space b g G to move · esc to close".into();
-        Self { title: title.into(), keys, body: PanelBody::Page(TextPage { lines, top: 0 }) }
+        Self { title: title.into(), counted: None, keys, body: PanelBody::Page(TextPage { lines, top: 0 }) }
     }
 
     pub fn entry(title: impl Into<String>, label: impl Into<String>, text: &str) -> Self {
         let mut editor = Editor::new();
         editor.insert(text);
         let keys = "enter to go on · esc to go back".into();
-        Self { title: title.into(), keys, body: PanelBody::Entry(InputLine { label: label.into(), editor }) }
+        Self {
+            title: title.into(),
+            counted: None,
+            keys,
+            body: PanelBody::Entry(InputLine { label: label.into(), editor }),
+        }
     }
 
     pub fn waiting(title: impl Into<String>) -> Self {
-        Self { title: title.into(), keys: "esc to close".into(), body: PanelBody::Waiting }
+        Self { title: title.into(), counted: None, keys: "esc to close".into(), body: PanelBody::Waiting }
     }
 
     #[must_use]
     pub fn keys(mut self, keys: impl Into<String>) -> Self {
         self.keys = keys.into();
+        self
+    }
+
+    /// The title says how many of these there are.
+    #[must_use]
+    pub fn counted(mut self, one: &'static str) -> Self {
+        self.counted = Some(one);
         self
     }
 
@@ -112,6 +131,11 @@ impl Panel {
         self.content.source()
     }
 
+    /// Whether a failure to get its data is no news.
+    pub fn is_quiet(&self) -> bool {
+        self.content.is_quiet()
+    }
+
     pub fn is_waiting(&self) -> bool {
         matches!(self.frame.body, PanelBody::Waiting)
     }
@@ -125,6 +149,7 @@ impl Panel {
     /// Shows something else. A list keeps its filter and position.
     pub fn show(&mut self, frame: PanelFrame) {
         self.frame.title = frame.title;
+        self.frame.counted = frame.counted;
         self.frame.keys = frame.keys;
         match (&mut self.frame.body, frame.body) {
             (PanelBody::List(old), PanelBody::List(new)) => old.renew(new),
@@ -184,53 +209,87 @@ impl Panel {
         }
     }
 
+    /// The title, and how many rows there are.
+    fn title_row(&self, theme: &Theme, columns: usize) -> StyledLine {
+        let accent = theme.fg(ThemeToken::Suggestion);
+        let title = StyledLine::styled(format!("{MARGIN}{}", self.frame.title), accent.bold());
+        let (Some(one), PanelBody::List(list)) = (self.frame.counted, &self.frame.body) else {
+            return title.truncated(columns);
+        };
+        let ListCount { shown, all } = list.count();
+        let count = if shown == all { all.to_string() } else { format!("{shown} of {all}") };
+        let count = format!("  {count} {}", tools::plural(all, one));
+        title.and(count, theme.fg(ThemeToken::Inactive)).truncated(columns)
+    }
+
     /// The rows, and the caret.
     fn drawn_rows(&self, view: &LayerView<'_>) -> (Vec<StyledLine>, Option<Caret>) {
         let theme = &view.preferences.theme;
         let (columns, height) = (view.size.columns, view.size.rows);
-        let accent = theme.fg(ThemeToken::Suggestion);
         let mut rows = Vec::new();
         if height > 4 {
-            rows.push(StyledLine::styled("─".repeat(columns), accent));
+            rows.push(StyledLine::styled("─".repeat(columns), theme.fg(ThemeToken::Suggestion)));
         }
-        rows.push(StyledLine::styled(self.frame.title.clone(), accent.bold()).truncated(columns));
-        let room = height.saturating_sub(rows.len() + 2).max(1);
-        let mut caret = None;
-        match &self.frame.body {
-            PanelBody::Waiting => rows.push(faint("  …", theme)),
-            PanelBody::List(list) => {
-                let about = self.content.details(list.chosen(), view);
-                let about: Vec<StyledLine> = about.iter().flat_map(|line| line.wrapped(columns, 2)).collect();
-                let room = room.min(ROWS);
-                let shown = about.len().min(room.saturating_sub(3));
-                let (lines, at) = list.rows(theme, columns, room - shown);
-                caret = at.map(|(row, column)| Caret { row: rows.len() + row, column });
-                rows.extend(lines);
-                rows.extend(about.into_iter().take(shown));
-            }
-            PanelBody::Page(page) => {
-                let lines = page_rows(page, columns);
-                let room = page_room(height);
-                let top = page.top.min(lines.len().saturating_sub(room));
-                let more = lines.len().saturating_sub(top + room);
-                rows.extend(lines.into_iter().skip(top).take(room));
-                if more > 0 {
-                    rows.push(faint(format!("  … {more} more rows"), theme));
-                }
-            }
-            PanelBody::Entry(entry) => {
-                let lead = format!("  {}: ", entry.label);
-                let column = text::width(&lead) + text::width(&entry.editor.text()[..entry.editor.cursor()]);
-                caret = Some(Caret { row: rows.len(), column: column.min(columns.saturating_sub(1)) });
-                rows.push(faint(lead, theme).and(entry.editor.text(), TextStyle::PLAIN));
-                let about = self.content.details(None, view);
-                rows.extend(about.iter().flat_map(|line| line.wrapped(columns, 2)));
-            }
+        rows.push(self.title_row(theme, columns));
+        let is_spacious = height > SPACIOUS;
+        if is_spacious {
+            rows.push(StyledLine::new());
+        }
+        let room = height.saturating_sub(rows.len() + if is_spacious { 3 } else { 2 }).max(1);
+        let (lines, caret) = self.body_rows(view, room);
+        let caret = caret.map(|caret| Caret { row: caret.row + rows.len(), ..caret });
+        rows.extend(lines);
+        if is_spacious {
+            rows.push(StyledLine::new());
         }
         if height > 4 {
-            rows.push(faint(self.frame.keys.clone(), theme).truncated(columns));
+            let keys = match view.hint {
+                Some(hint) => StyledLine::styled(format!("{MARGIN}{hint}"), theme.fg(ThemeToken::Warning)),
+                None => faint(format!("{MARGIN}{}", self.frame.keys), theme),
+            };
+            rows.push(keys.truncated(columns));
         }
         (rows, caret)
+    }
+
+    /// The rows between title and keys, at most `room`, and the caret in them.
+    fn body_rows(&self, view: &LayerView<'_>, room: usize) -> (Vec<StyledLine>, Option<Caret>) {
+        let theme = &view.preferences.theme;
+        let columns = view.size.columns;
+        let details = |item| -> Vec<StyledLine> {
+            self.content.details(item, view).iter().flat_map(|line| line.wrapped(columns, 2)).collect()
+        };
+        match &self.frame.body {
+            PanelBody::Waiting => (vec![faint(format!("{MARGIN}…"), theme)], None),
+            PanelBody::List(list) => {
+                let about = details(list.chosen());
+                let shown = about.len().min(room.saturating_sub(3));
+                let gap = usize::from(shown > 0 && room > shown + 6);
+                let (mut rows, at) = list.rows(theme, columns, room - shown - gap);
+                rows.extend(std::iter::repeat_n(StyledLine::new(), gap));
+                rows.extend(about.into_iter().take(shown));
+                (rows, at.map(|(row, column)| Caret { row, column }))
+            }
+            PanelBody::Page(page) => {
+                let all = page_rows(page, columns);
+                let room = room.saturating_sub(1).max(1);
+                let top = page.top.min(all.len().saturating_sub(room));
+                let more = all.len().saturating_sub(top + room);
+                let mut rows: Vec<StyledLine> = all.into_iter().skip(top).take(room).collect();
+                if more > 0 {
+                    rows.push(faint(format!("{MARGIN}… {more} more {}", tools::plural(more, "row")), theme));
+                }
+                (rows, None)
+            }
+            PanelBody::Entry(entry) => {
+                let lead = format!("{MARGIN}{}: ", entry.label);
+                let column = text::width(&lead) + text::width(&entry.editor.text()[..entry.editor.cursor()]);
+                let caret = Caret { row: 0, column: column.min(columns.saturating_sub(1)) };
+                let mut rows = vec![faint(lead, theme).and(entry.editor.text(), TextStyle::PLAIN)];
+                rows.extend(details(None));
+                (rows, Some(caret))
+            }
+        }
     }
 }
 
@@ -285,9 +344,11 @@ impl Layer for Panel {
         self.content.refresh_at()
     }
 
-    fn tick(&mut self, _: &LayerView<'_>) -> Vec<LayerEffect> {
+    fn tick(&mut self, view: &LayerView<'_>) -> Vec<LayerEffect> {
         self.content.stop_refresh();
-        vec![LayerEffect::AskPanelSource]
+        let mut effects = vec![LayerEffect::AskPanelSource];
+        effects.extend(self.receive(&PanelNews::Refresh, view).unwrap_or_default());
+        effects
     }
 
     fn dismissed(&mut self) -> Vec<LayerEffect> {
@@ -295,12 +356,18 @@ impl Layer for Panel {
     }
 }
 
+/// Rows of a page that a window of this height shows.
 fn page_room(height: usize) -> usize {
-    height.saturating_sub(if height > 4 { 5 } else { 2 }).max(1)
+    height.saturating_sub(if height > SPACIOUS { 7 } else { 5 }).max(1)
 }
 
 fn page_rows(page: &TextPage, columns: usize) -> Vec<StyledLine> {
-    page.lines.iter().flat_map(|line| line.wrapped(columns, 4)).collect()
+    let indented = |line: &StyledLine| {
+        let mut row = StyledLine::plain(MARGIN).and_line(line.clone());
+        row.fill = line.fill;
+        row
+    };
+    page.lines.iter().flat_map(|line| indented(line).wrapped(columns, 4)).collect()
 }
 
 impl TextPage {

@@ -149,19 +149,19 @@ fn themes_are_seen_while_they_are_pointed_at_and_left_as_they_were() {
     let before = app.preferences.theme.base();
     let asked = type_line(&mut app, "/theme");
     assert!(jobs(asked).contains(&PanelJob::Themes));
-    app.update(AppInput::PanelJobDone(PanelJobResult::Themes(vec![(
-        "mine".into(),
-        r#"{"base":"light-ansi"}"#.into(),
-    )])));
+    app.update(AppInput::PanelJobDone(PanelJobResult::Themes {
+        files: vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())],
+        chosen: None,
+    }));
     press(&mut app, &[DOWN]);
     assert_ne!(app.preferences.theme.base(), before);
     press(&mut app, &[ESCAPE]);
     assert_eq!(app.preferences.theme.base(), before);
     type_line(&mut app, "/theme");
-    app.update(AppInput::PanelJobDone(PanelJobResult::Themes(vec![(
-        "mine".into(),
-        r#"{"base":"light-ansi"}"#.into(),
-    )])));
+    app.update(AppInput::PanelJobDone(PanelJobResult::Themes {
+        files: vec![("mine".into(), r#"{"base":"light-ansi"}"#.into())],
+        chosen: None,
+    }));
     let effects = press(&mut app, &[KeyPress::char('8')]);
     assert_eq!(app.preferences.theme.base(), BaseTheme::LightAnsi);
     let kept = PanelJob::Change { file: "userSettings", key: "theme".into(), value: Some("custom:mine".into()) };
@@ -177,6 +177,7 @@ fn settings() -> Vec<SettingRow> {
         source: None,
         form,
         files: files.clone(),
+        no_effect: None,
     };
     vec![
         row("editorMode", SettingForm::OneOf(&["normal", "vim"])),
@@ -186,29 +187,66 @@ fn settings() -> Vec<SettingRow> {
     ]
 }
 
+/// Settings are switched in place, found by their raw key, and put where they were asked to be.
 #[test]
-fn a_setting_is_found_changed_and_placed() {
+fn a_setting_is_found_switched_and_placed() {
     let mut app = app(80, 24);
     type_line(&mut app, "/config");
     app.update(AppInput::PanelJobDone(PanelJobResult::Settings(Ok(settings()))));
+    let screen = shown(&app);
+    assert!(screen.contains("Settings  4 settings") && screen.contains("Editor keys"), "{screen}");
     for c in "edm".chars() {
         app.update(AppInput::Key(KeyPress::char(c)));
     }
-    press(&mut app, &[ENTER]);
+    assert!(shown(&app).contains("1 of 4 settings") && shown(&app).contains("  editorMode"), "{}", shown(&app));
+    // Two values are switched in place.
+    let effects = press(&mut app, &[ENTER]);
+    let change = |file, value: &str| PanelJob::Change { file, key: "editorMode".into(), value: Some(value.into()) };
+    assert_eq!(jobs(effects), [change("userSettings", "vim")]);
+    // Tab asks for the value and the place.
+    press(&mut app, &[KeyPress::plain(KeyCode::Tab)]);
     assert!(shown(&app).contains("2. vim"), "{}", shown(&app));
     press(&mut app, &[KeyPress::char('2')]);
-    assert!(shown(&app).contains("Set editorMode to vim in"));
+    assert!(shown(&app).contains("Editor keys: set to vim for"), "{}", shown(&app));
     let effects = press(&mut app, &[KeyPress::char('2')]);
-    let change = PanelJob::Change { file: "localSettings", key: "editorMode".into(), value: Some("vim".into()) };
-    assert_eq!(jobs(effects), [change]);
+    assert_eq!(jobs(effects), [change("localSettings", "vim")]);
     let changed =
         PanelJobResult::Changed { key: "editorMode".into(), value: Some("vim".into()), outcome: Ok("f".into()) };
     let effects = app.update(AppInput::PanelJobDone(changed));
     assert!(app.preferences.vim);
     assert_eq!(jobs(effects), [PanelJob::Settings]);
+    assert!(app.take_finished().is_empty(), "the screen shows it");
     press(&mut app, &[ESCAPE, ESCAPE]);
     let effects = type_line(&mut app, "/config language=de verbose=true");
     assert_eq!(jobs(effects).len(), 2);
+}
+
+#[test]
+fn a_value_that_a_project_shares_is_overridden_for_one_person_only() {
+    let mut app = app(80, 24);
+    let mut rows = settings();
+    rows[2].value = Some(true.into());
+    rows[2].source = Some("projectSettings");
+    rows[1].source = Some("policySettings");
+    rows[3].no_effect = Some("it belongs elsewhere");
+    type_line(&mut app, "/config");
+    app.update(AppInput::PanelJobDone(PanelJobResult::Settings(Ok(rows))));
+    let of = |app: &mut App, word: &str| {
+        for c in word.chars() {
+            app.update(AppInput::Key(KeyPress::char(c)));
+        }
+        let effects = press(app, &[ENTER]);
+        press(app, &[ESCAPE]);
+        effects
+    };
+    let off = PanelJob::Change { file: "localSettings", key: "sandbox.enabled".into(), value: Some(false.into()) };
+    assert!(shown(&app).contains("Sandbox for commands") && shown(&app).contains("project"), "{}", shown(&app));
+    let effects = of(&mut app, "sandbox");
+    assert_eq!(jobs(effects), [off]);
+    for (word, why) in [("language", "The administrator has set this"), ("hooks", "no effect: it belongs elsewhere")] {
+        assert!(jobs(of(&mut app, word)).is_empty());
+        assert!(shown(&app).contains(why), "{}", shown(&app));
+    }
 }
 
 #[test]
@@ -218,7 +256,8 @@ fn servers_are_listed_and_switched() {
     let servers =
         json!({"mcpServers": [{"name": "files", "status": "failed", "error": "no such program", "scope": "local"}]});
     answer(&mut app, &effects, "mcp_status", &servers);
-    assert!(shown(&app).contains("failed · local · no such program"), "{}", shown(&app));
+    assert!(shown(&app).contains("✕ failed  local · no such program"), "{}", shown(&app));
+    assert!(shown(&app).contains("MCP servers  1 server"), "{}", shown(&app));
     let effects = press(&mut app, &[ENTER, KeyPress::char('2')]);
     assert_eq!(requests(&effects)[0], json!({"subtype": "mcp_reconnect", "serverName": "files"}));
     let effects = answer(&mut app, &effects, "mcp_reconnect", &json!({}));
@@ -268,7 +307,8 @@ fn every_screen_fits_a_tiny_terminal_and_closes() {
             for job in jobs(effects) {
                 let result = match job {
                     PanelJob::Settings => PanelJobResult::Settings(Ok(settings())),
-                    PanelJob::Themes => PanelJobResult::Themes(Vec::new()),
+                    PanelJob::Themes => PanelJobResult::Themes { files: Vec::new(), chosen: None },
+                    PanelJob::Memory => PanelJobResult::Memory(Ok(engine::screens::MemoryPlaces::default())),
                     PanelJob::Doctor => PanelJobResult::Doctor("fine\n".repeat(90)),
                     PanelJob::Diff => PanelJobResult::Diff(Ok("diff --git a b\n@@ -1 +1 @@\n-a\n+b\n".repeat(90))),
                     other => panic!("{other:?}"),
@@ -300,11 +340,101 @@ fn background_work_is_stopped_from_its_list() {
     };
     let background = crate::app::session::BackgroundTaskRow::of(task);
     app.session.background = vec![background];
-    type_line(&mut app, "/bashes");
-    assert!(shown(&app).contains("1. npm run dev"), "{}", shown(&app));
+    app.now += Duration::from_secs(75);
+    let effects = type_line(&mut app, "/bashes");
+    answer(&mut app, &effects, "get_task_output", &json!({"output": "early\n".repeat(20) + "listening on 3000\n"}));
+    let screen = shown(&app);
+    for part in ["1. npm run dev", "running 1 min 25 s", "listening on 3000", "1 task"] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    // The output is looked at again each second.
+    app.now += Duration::from_secs(1);
+    let effects = app.update(AppInput::Tick);
+    answer(&mut app, &effects, "get_task_output", &json!({"output": "GET /\n"}));
+    assert!(shown(&app).contains("  GET /") && shown(&app).contains("running 1 min 26 s"), "{}", shown(&app));
     let effects = press(&mut app, &[KeyPress::char('x')]);
     assert_eq!(requests(&effects)[0], json!({"subtype": "stop_task", "task_id": "b1"}));
     app.session.background.clear();
     app.update_panels(&super::PanelNews::TasksChanged);
-    assert!(shown(&app).contains("Nothing runs"));
+    assert!(shown(&app).contains("Nothing is running"));
+}
+
+#[test]
+fn memory_lists_every_file_and_the_free_places_without_a_prompt() {
+    use engine::screens::{MemoryPlace, MemoryPlaces, MemoryScope};
+    let place = |path: &str, scope, tokens| MemoryPlace { path: path.into(), scope, tokens };
+    let mut app = app(80, 24);
+    let effects = type_line(&mut app, "/memory");
+    assert_eq!(jobs(effects), [PanelJob::Memory]);
+    let files = vec![
+        place("/home/me/.claude/CLAUDE.md", MemoryScope::User, Some(120)),
+        place("/project/CLAUDE.md", MemoryScope::Project, None),
+    ];
+    let places = MemoryPlaces { files, keeps_notes: true };
+    app.update(AppInput::PanelJobDone(PanelJobResult::Memory(Ok(places))));
+    let screen = shown(&app);
+    for part in ["Memory  1 file", ".claude/CLAUDE.md", "all your projects", "120 tokens", "2. CLAUDE.md", "new", "on"]
+    {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    let effects = press(&mut app, &[KeyPress::char('3')]);
+    let off = PanelJob::Change { file: "userSettings", key: "autoMemoryEnabled".into(), value: Some(false.into()) };
+    assert_eq!(jobs(effects), [off]);
+}
+
+#[test]
+fn the_theme_that_is_chosen_is_marked_also_when_it_is_ones_own() {
+    for (chosen, marked) in [(Some("custom:mine"), "custom:mine ✔"), (Some("custom:gone"), "dark ✔"), (None, "dark ✔")]
+    {
+        let mut app = app(80, 24);
+        type_line(&mut app, "/theme");
+        let files = vec![("mine".into(), r#"{"base":"dark"}"#.into())];
+        let chosen = chosen.map(str::to_owned);
+        app.update(AppInput::PanelJobDone(PanelJobResult::Themes { files, chosen }));
+        let screen = shown(&app);
+        assert!(screen.contains(marked) && screen.matches('✔').count() == 1, "{marked}: {screen}");
+    }
+}
+
+fn with_agent() -> App {
+    let mut app = app(80, 24);
+    let started = wire::sdk::TaskStarted {
+        task_id: "a1".into(),
+        run_id: None,
+        tool_use_id: Some("c1".into()),
+        description: "Find it".into(),
+        subagent_type: Some("explore".into()),
+        is_backgrounded: true,
+        spawn_depth: None,
+        parent_task_id: None,
+        task_type: "local_agent",
+        prompt: None,
+    };
+    app.agents.record_start(&started, app.now);
+    app
+}
+
+/// [F-B5] Two keys open the conversation of an agent; it is stopped and written to from its row.
+#[test]
+fn agents_are_entered_from_the_prompt() {
+    let mut app = with_agent();
+    app.now += Duration::from_secs(5);
+    assert!(shown(&app).contains("⑂ explore  Find it · 5 s"), "{}", shown(&app));
+    press(&mut app, &[DOWN]);
+    assert!(shown(&app).contains("explore: Find it") && shown(&app).contains("Agents  1 agent"), "{}", shown(&app));
+    press(&mut app, &[ENTER]);
+    let cover: Vec<String> = app.cover().expect("the conversation").lines.iter().map(StyledLine::text).collect();
+    assert!(cover.iter().any(|line| line.contains("transcript of an agent")), "{cover:?}");
+    press(&mut app, &[KeyPress::char('q'), KeyPress::char('m')]);
+    let effects = type_line(&mut app, "look in src too");
+    let message = json!({"subtype": "x_message_agent", "task_id": "a1", "message": "look in src too"});
+    assert_eq!(requests(&effects), [message]);
+    let effects = press(&mut app, &[KeyPress::char('x')]);
+    assert_eq!(requests(&effects), [json!({"subtype": "stop_task", "task_id": "a1"})]);
+    app.end_agent("a1", crate::app::agents::AgentEnd::Stopped);
+    app.now += Duration::from_secs(1);
+    app.update(AppInput::Tick);
+    assert!(shown(&app).contains("◆ ended") && shown(&app).contains("stopped · 5 s"), "{}", shown(&app));
+    assert!(requests(&press(&mut app, &[KeyPress::char('x')])).is_empty());
+    assert!(shown(&app).contains("It has ended"), "{}", shown(&app));
 }

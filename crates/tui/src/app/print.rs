@@ -77,7 +77,7 @@ impl App {
     }
 
     /// Prints and records a prompt, or a shell command, as it was typed.
-    pub(super) fn print_prompt(&mut self, text: &str) {
+    pub(crate) fn print_prompt(&mut self, text: &str) {
         let command = text.trim().strip_prefix('!').map(str::trim).filter(|command| !command.is_empty());
         let item = match command {
             Some(command) => RecordItem::Shell(command.to_owned()),

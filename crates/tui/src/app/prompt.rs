@@ -98,6 +98,11 @@ impl Prompt {
         self.history.older(&mut self.editor);
     }
 
+    /// Whether no earlier prompt is shown.
+    pub fn is_newest(&self) -> bool {
+        self.history.is_newest()
+    }
+
     pub fn newer(&mut self) {
         self.history.newer(&mut self.editor);
     }

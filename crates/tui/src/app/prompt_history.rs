@@ -33,6 +33,7 @@ pub enum SearchScope {
 }
 
 impl SearchScope {
+    #[must_use]
     pub fn next(self) -> Self {
         match self {
             Self::Project => Self::All,
@@ -156,6 +157,11 @@ impl PromptHistory {
         self.at = Some(next);
         editor.set(self.shown(next).to_owned());
         true
+    }
+
+    /// Whether no earlier prompt is shown.
+    pub fn is_newest(&self) -> bool {
+        self.at.is_none()
     }
 
     pub fn newer(&mut self, editor: &mut Editor) -> bool {

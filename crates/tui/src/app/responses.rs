@@ -116,13 +116,18 @@ impl App {
         {
             self.remove_layer(*id);
         }
+        if let PendingResponse::Panel(id) = what
+            && self.layers.get::<Panel>(*id).is_none_or(Panel::is_quiet)
+        {
+            return;
+        }
         self.note(error, ThemeToken::Error);
     }
 
     /// Handles the result of a panel job.
     pub(super) fn receive_panel_job(&mut self, result: PanelJobResult) {
         match result {
-            PanelJobResult::Settings(Err(why)) | PanelJobResult::Note(Err(why)) => {
+            PanelJobResult::Settings(Err(why)) | PanelJobResult::Memory(Err(why)) | PanelJobResult::Note(Err(why)) => {
                 self.dismiss(LayerRank::Panel);
                 self.note(&why, ThemeToken::Error);
             }
@@ -131,7 +136,8 @@ impl App {
             PanelJobResult::SignedIn(outcome) => self.receive_sign_in(outcome),
             PanelJobResult::SignedOut(outcome) => self.receive_sign_out(outcome),
             PanelJobResult::Settings(Ok(_))
-            | PanelJobResult::Themes(_)
+            | PanelJobResult::Memory(Ok(_))
+            | PanelJobResult::Themes { .. }
             | PanelJobResult::Doctor(_)
             | PanelJobResult::Diff(_) => self.update_panels(&PanelNews::Job(result)),
         }

@@ -8,19 +8,48 @@ use terminal::style::{StyledLine, TextStyle};
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
 
+/// Columns that a value may take; longer ones are cut.
+const VALUE_WIDTH: usize = 22;
+/// Columns between two parts of a row.
+const GAP: usize = 2;
+
 /// One row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SelectItem {
     pub label: String,
-    /// Shown dimmed after the label.
+    /// Shown after the label, in a column of its own.
+    pub value: String,
+    /// Shown dimmed at the end.
     pub detail: String,
+    /// Found by the filter too, but not shown.
+    pub search: String,
     /// Marks the value that applies now.
     pub current: bool,
+    /// Shown dimmed: it has no effect.
+    pub dimmed: bool,
 }
 
 impl SelectItem {
     pub fn new(label: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { label: label.into(), detail: detail.into(), current: false }
+        Self { label: label.into(), detail: detail.into(), ..Self::default() }
+    }
+
+    #[must_use]
+    pub fn value(mut self, value: impl Into<String>) -> Self {
+        self.value = value.into();
+        self
+    }
+
+    #[must_use]
+    pub fn search(mut self, search: impl Into<String>) -> Self {
+        self.search = search.into();
+        self
+    }
+
+    #[must_use]
+    pub fn dimmed(mut self, dimmed: bool) -> Self {
+        self.dimmed = dimmed;
+        self
     }
 
     #[must_use]
@@ -165,12 +194,19 @@ impl SelectList {
             .enumerate()
             .filter_map(|(index, item)| {
                 let label = fuzzy::score(&self.filter, &item.label).map(|score| score + 20);
-                Some((label.or_else(|| contains(&item.detail, &self.filter).then_some(0))?, index))
+                let name = || fuzzy::score(&self.filter, &item.search).filter(|_| !item.search.is_empty());
+                let found = || [&item.value, &item.detail].into_iter().any(|text| contains(text, &self.filter));
+                Some((label.or_else(name).or_else(|| found().then_some(0))?, index))
             })
             .collect();
         scored.sort_by_key(|(score, index)| (-score, *index));
         self.shown = scored.into_iter().map(|(_, index)| index).collect();
         self.at = 0;
+    }
+
+    /// How many items there are, or how many of them match the filter.
+    pub fn count(&self) -> ListCount {
+        ListCount { shown: self.shown.len(), all: self.items.len() }
     }
 
     /// At most `room` rows of at most `columns` columns, and the caret while a filter can be typed.
@@ -179,51 +215,88 @@ impl SelectList {
         let mut rows = Vec::new();
         let mut caret = None;
         if self.typing == TypingMode::Filters && room > 1 {
-            let lead = "  search: ";
-            let line = StyledLine::styled(lead, faint).and(self.filter.clone(), TextStyle::PLAIN);
+            let lead = "  Search: ";
+            let hint = if self.filter.is_empty() { "type to narrow the list" } else { "" };
+            let line = StyledLine::styled(lead, faint).and(self.filter.clone(), TextStyle::PLAIN).and(hint, faint);
             caret = Some((0, (text::width(lead) + text::width(&self.filter)).min(columns.saturating_sub(1))));
-            let count = format!("  {} of {}", self.shown.len(), self.items.len());
-            rows.push(line.and(count, faint).truncated(columns));
+            rows.push(line.truncated(columns));
+            if room > 10 {
+                rows.push(StyledLine::new());
+            }
         }
         let room = room.saturating_sub(rows.len()).max(1);
         if self.shown.is_empty() {
-            rows.push(StyledLine::styled("  (nothing)", faint));
+            rows.push(StyledLine::styled("    Nothing matches", faint));
             return (rows, caret);
         }
         let start = self.at.saturating_sub(room / 2).min(self.shown.len().saturating_sub(room));
         let window = &self.shown[start..(start + room).min(self.shown.len())];
-        let widest = window.iter().map(|item| text::width(&self.items[*item].label)).max().unwrap_or(0);
-        let widest = widest.min((columns / 2).max(12));
+        let grid = self.grid(columns);
         for (offset, item) in window.iter().enumerate() {
-            rows.push(self.row(start + offset, *item, widest, theme).truncated(columns));
+            rows.push(self.row(start + offset, *item, grid, theme).truncated(columns));
         }
         (rows, caret)
     }
 
-    fn row(&self, at: usize, index: usize, widest: usize, theme: &Theme) -> StyledLine {
+    /// The widths of the columns: the same for all rows, so that nothing moves while the list is scrolled or narrowed.
+    fn grid(&self, columns: usize) -> SelectGrid {
+        let widest =
+            |of: fn(&SelectItem) -> &str| self.items.iter().map(|item| text::width(of(item))).max().unwrap_or(0);
+        let label = widest(|item| &item.label).min((columns * 2 / 5).max(12));
+        let tick = if self.items.iter().any(|item| item.current) { 2 } else { 0 };
+        SelectGrid { label: label + tick, value: widest(|item| &item.value).min(VALUE_WIDTH) }
+    }
+
+    fn row(&self, at: usize, index: usize, grid: SelectGrid, theme: &Theme) -> StyledLine {
         let item = &self.items[index];
-        let here = at == self.at;
-        let style = if here { theme.fg(ThemeToken::Suggestion) } else { TextStyle::PLAIN };
-        let pointer = if here { "❯ " } else { "  " };
+        let faint = theme.fg(ThemeToken::Inactive);
+        let style = match (at == self.at, item.dimmed) {
+            (true, _) => theme.fg(ThemeToken::Suggestion),
+            (false, true) => faint,
+            (false, false) => TextStyle::PLAIN,
+        };
+        let pointer = if at == self.at { "  ❯ " } else { "    " };
         let number = match self.typing {
             TypingMode::Digits if self.items.len() <= 9 => format!("{}. ", index + 1),
             TypingMode::Digits | TypingMode::Filters => String::new(),
         };
+        let mut line = StyledLine::styled(format!("{pointer}{number}"), style);
         let label = text::clean(&item.label).replace('\n', " ");
+        let has_more = !item.detail.is_empty() || !item.value.is_empty();
         let tick = if item.current { " ✔" } else { "" };
-        if item.detail.is_empty() {
-            return StyledLine::styled(format!("{pointer}{number}{label}"), style)
-                .and(tick, theme.fg(ThemeToken::Success));
+        let room = grid.label.saturating_sub(text::width(tick));
+        let label = if has_more { text::truncate(&label, room) } else { label };
+        let mut used = text::width(&label) + text::width(tick);
+        line.push(label, style);
+        line.push(tick, theme.fg(ThemeToken::Success));
+        if grid.value > 0 && has_more {
+            let value = text::truncate(&text::clean(&item.value).replace('\n', " "), grid.value);
+            line.push(" ".repeat(grid.label.saturating_sub(used) + GAP), TextStyle::PLAIN);
+            used = grid.label + text::width(&value);
+            line.push(value, style);
         }
-        let label = text::truncate(&label, widest);
-        // Every row reserves space for the tick, so that the details are aligned.
-        let gap = widest.saturating_sub(text::width(&label)) + if item.current { 2 } else { 4 };
-        let mut line =
-            StyledLine::styled(format!("{pointer}{number}{label}"), style).and(tick, theme.fg(ThemeToken::Success));
-        let detail = text::clean(&item.detail).replace('\n', " ");
-        line.push(format!("{}{detail}", " ".repeat(gap)), theme.fg(ThemeToken::Inactive));
+        if !item.detail.is_empty() {
+            let end = if grid.value > 0 { grid.label + grid.value } else { grid.label };
+            let detail = text::clean(&item.detail).replace('\n', " ");
+            line.push(format!("{}{detail}", " ".repeat(end.saturating_sub(used) + GAP)), faint);
+        }
         line
     }
+}
+
+/// How many items a list has and how many are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListCount {
+    pub shown: usize,
+    pub all: usize,
+}
+
+/// The widths of the columns of a list.
+#[derive(Clone, Copy, Debug)]
+struct SelectGrid {
+    label: usize,
+    /// Zero when no item has a value.
+    value: usize,
 }
 
 fn contains(text: &str, part: &str) -> bool {
@@ -260,7 +333,7 @@ mod tests {
             press(&mut list, KeyPress::char(c));
         }
         assert_eq!((list.chosen(), press(&mut list, KeyPress::plain(KeyCode::Enter))), (None, SelectOutcome::Moved));
-        assert_eq!(texts(&list, 5)[1], "  (nothing)");
+        assert_eq!(texts(&list, 5)[1], "    Nothing matches");
     }
 
     #[test]
@@ -284,7 +357,7 @@ mod tests {
                 list.choose(item);
                 let rows = texts(&list, room);
                 assert!(rows.len() <= room);
-                assert_eq!(rows.iter().filter(|row| row.starts_with('❯')).count(), 1, "{rows:?}");
+                assert_eq!(rows.iter().filter(|row| row.starts_with("  ❯")).count(), 1, "{rows:?}");
             }
         }
     }
@@ -294,6 +367,28 @@ mod tests {
         let items = vec![SelectItem::new("a", ""), SelectItem::new("b", "now").current(true)];
         let list = SelectList::new(items, TypingMode::Digits);
         assert_eq!(list.chosen(), Some(1));
-        assert_eq!(texts(&list, 4), ["  1. a", "❯ 2. b ✔  now"]);
+        assert_eq!(texts(&list, 4), ["    1. a", "  ❯ 2. b ✔  now"]);
+    }
+
+    #[test]
+    fn columns_stay_where_they_are_while_a_list_is_scrolled_and_raw_names_are_found() {
+        let items = vec![
+            SelectItem::new("Keys", "of the prompt").value("vim").search("editorMode"),
+            SelectItem::new("A much larger name", "about it").value("on").search("longKey"),
+        ];
+        let mut list = SelectList::new(items, TypingMode::Filters);
+        let column = |rows: &[String], part: &str| {
+            rows.iter().find_map(|row| row.find(part).map(|at| text::width(&row[..at]))).unwrap()
+        };
+        let one = list.rows(&Theme::default(), 80, 2).0.iter().map(StyledLine::text).collect::<Vec<_>>();
+        press(&mut list, KeyPress::plain(KeyCode::Down));
+        let two = list.rows(&Theme::default(), 80, 2).0.iter().map(StyledLine::text).collect::<Vec<_>>();
+        assert_eq!(column(&one, "vim"), column(&two, "on"));
+        assert_eq!(column(&one, "of the"), column(&two, "about it"));
+        for c in "edmode".chars() {
+            press(&mut list, KeyPress::char(c));
+        }
+        assert_eq!(list.count(), ListCount { shown: 1, all: 2 });
+        assert_eq!(list.chosen(), Some(0));
     }
 }

@@ -43,6 +43,8 @@ pub struct BackgroundTaskRow {
     /// One word, such as `agent` or `shell`.
     pub kind: &'static str,
     pub description: String,
+    /// When it was first heard of.
+    pub since: std::time::Duration,
 }
 
 impl BackgroundTaskRow {
@@ -57,7 +59,7 @@ impl BackgroundTaskRow {
             "mcp_task" => "call",
             _ => "shell",
         };
-        Self { id: task.task_id, is_agent, kind, description }
+        Self { id: task.task_id, is_agent, kind, description, since: std::time::Duration::ZERO }
     }
 }
 
@@ -137,6 +139,14 @@ impl SessionDisplay {
             let source = ["apiKeySource", "tokenSource"].into_iter().find_map(|name| account.get(name)?.as_str());
             source.unwrap_or("none").clone_into(&mut self.account);
         }
+    }
+
+    /// Replaces the background tasks; those that are known keep their beginning.
+    pub fn learn_background(&mut self, mut rows: Vec<BackgroundTaskRow>, now: std::time::Duration) {
+        for row in &mut rows {
+            row.since = self.background.iter().find(|known| known.id == row.id).map_or(now, |known| known.since);
+        }
+        self.background = rows;
     }
 
     /// The name of an agent as shown; the id when no name is known.

@@ -78,6 +78,20 @@ impl App {
         }
     }
 
+    /// The session works in a worktree; said when the banner could not know its path.
+    pub(super) fn enter_worktree(&mut self, path: &std::path::Path) {
+        let cwd = path.to_string_lossy().into_owned();
+        if self.session.cwd == cwd {
+            return;
+        }
+        let home = self.preferences.home.as_ref().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default();
+        let below_home = cwd.strip_prefix(&home).filter(|rest| !home.is_empty() && rest.starts_with('/'));
+        self.session.shown_cwd = below_home.map_or_else(|| cwd.clone(), |rest| format!("~{rest}"));
+        self.session.cwd = cwd;
+        let text = format!("Working in the worktree {}.", self.session.shown_cwd);
+        self.note(&text, ThemeToken::Inactive);
+    }
+
     /// `/resume`: opens the picker, unless a turn runs.
     pub(super) fn resume(&mut self, query: &str) {
         if self.is_busy() {
@@ -102,7 +116,7 @@ impl App {
         self.is_ready = false;
         self.has_earlier_messages = false;
         self.session = session;
-        let text = format!("Another conversation, in {}.", self.session.shown_cwd);
+        let text = format!("Session in {}.", self.session.shown_cwd);
         self.note(&text, ThemeToken::Inactive);
     }
 }

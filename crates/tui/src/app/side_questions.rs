@@ -168,7 +168,7 @@ impl App {
                 self.dismiss(LayerRank::Panel);
                 self.effects.push(AppEffect::Fork { session, prompt: question });
             }
-            Some(_) | None => self.hint("There is no conversation to copy yet", Duration::from_secs(4)),
+            Some(_) | None => self.hint("No conversation to copy yet", Duration::from_secs(4)),
         }
     }
 

@@ -21,7 +21,7 @@ pub enum TurnWait {
     Writing,
     Tool(String),
     Permission,
-    Retry { until: Duration, attempt: u32, of: u32 },
+    Retry { until: Duration, attempt: u32, of: u32, reason: String },
     Compacting,
     Interrupting,
 }
@@ -67,9 +67,9 @@ impl RunningTurn {
 
     fn verb(&self, now: Duration, active: Option<&str>) -> String {
         match &self.waits {
-            TurnWait::Retry { until, attempt, of } => {
+            TurnWait::Retry { until, attempt, of, .. } => {
                 let seconds = until.saturating_sub(now).as_secs() + 1;
-                return format!("Retrying in {seconds}s · attempt {attempt}/{of}");
+                return format!("Retrying in {seconds} s · attempt {attempt} of {of}");
             }
             TurnWait::Interrupting => return "Stopping…".into(),
             TurnWait::Permission => return "Waiting for your answer".into(),
@@ -88,6 +88,14 @@ impl RunningTurn {
             TurnWait::Retry { .. } | TurnWait::Interrupting | TurnWait::Permission | TurnWait::Compacting => {
                 String::new()
             }
+        }
+    }
+
+    /// Why the turn waits for another attempt.
+    pub fn reason(&self, theme: &Theme) -> Option<StyledLine> {
+        match &self.waits {
+            TurnWait::Retry { reason, .. } => Some(faint(format!("  {}", terminal::text::clean(reason)), theme)),
+            _ => None,
         }
     }
 
@@ -129,9 +137,9 @@ impl RunningTurn {
 pub fn elapsed(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m {}s", seconds / 60, seconds % 60),
-        _ => format!("{}h {}m", seconds / 3600, seconds / 60 % 60),
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
     }
 }
 
@@ -160,13 +168,20 @@ mod tests {
     fn the_line_says_what_it_waits_for() {
         // [TST-112]
         let mut turn = RunningTurn::new(Duration::ZERO);
-        assert!(shown(&turn, 5, None).ends_with("Waiting for the model… (5s · esc to interrupt)"));
+        assert!(shown(&turn, 5, None).ends_with("Waiting for the model… (5 s · esc to interrupt)"));
         assert!(shown(&turn, 25, None).contains("Still waiting"));
-        turn.waits = TurnWait::Retry { until: Duration::from_secs(9), attempt: 2, of: 10 };
-        assert!(shown(&turn, 5, Some("Building")).contains("Retrying in 5s · attempt 2/10"));
+        turn.waits = TurnWait::Retry {
+            until: Duration::from_secs(9),
+            attempt: 2,
+            of: 10,
+            reason: "the connection was refused".into(),
+        };
+        let reason = turn.reason(&Theme::default()).map(|line| line.text());
+        assert_eq!(reason.as_deref(), Some("  the connection was refused"));
+        assert!(shown(&turn, 5, Some("Building")).contains("Retrying in 5 s · attempt 2 of 10"));
         turn.waits = TurnWait::Tool("Bash".into());
         turn.tokens = 1_234;
-        assert!(shown(&turn, 65, None).ends_with("Running Bash… (1m 5s · esc to interrupt · ↓ 1.2k tokens)"));
+        assert!(shown(&turn, 65, None).ends_with("Running Bash… (1 min 5 s · esc to interrupt · ↓ 1.2k tokens)"));
         assert!(shown(&turn, 65, Some("Building")).contains("Building… ("));
         turn.waits = TurnWait::Permission;
         assert!(shown(&turn, 65, Some("Building")).contains("Waiting for your answer"));

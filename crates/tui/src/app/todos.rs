@@ -6,9 +6,6 @@ use serde_json::Value;
 use terminal::style::{StyledLine, TextStyle};
 use terminal::theme::{Theme, ThemeToken};
 
-/// How many rows are shown; the rest is counted.
-const ROWS: usize = 5;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
@@ -99,32 +96,34 @@ pub fn active(todos: &[TodoRow]) -> Option<&str> {
     Some(doing.active_form.as_str()).filter(|form| !form.is_empty())
 }
 
-/// At most `ROWS` rows around the first open task; none once all are completed.
-pub fn rows(todos: &[TodoRow], theme: &Theme) -> Vec<StyledLine> {
-    if todos.iter().all(|todo| todo.status == TodoStatus::Completed) {
-        return Vec::new();
-    }
-    let current = todos.iter().position(|todo| todo.status != TodoStatus::Completed).unwrap_or(0);
-    let start = current.saturating_sub(1).min(todos.len().saturating_sub(ROWS));
-    let shown = &todos[start..(start + ROWS).min(todos.len())];
-    let mut lines: Vec<StyledLine> = shown.iter().map(|todo| row(todo, theme)).collect();
-    let hidden = todos.len() - shown.len();
-    if hidden > 0 {
-        lines.push(StyledLine::styled(format!("  … +{hidden} more"), theme.fg(ThemeToken::Inactive)));
-    }
-    lines
+/// The tasks that are not completed.
+pub fn open(todos: &[TodoRow]) -> impl Iterator<Item = &str> {
+    todos.iter().filter(|todo| todo.status != TodoStatus::Completed).map(|todo| todo.content.as_str())
 }
 
+/// How many tasks are not completed.
+pub fn left(todos: &[TodoRow]) -> usize {
+    open(todos).count()
+}
+
+/// At most `limit` rows around the first open task.
+pub fn rows(todos: &[TodoRow], limit: usize, theme: &Theme) -> Vec<StyledLine> {
+    let current = todos.iter().position(|todo| todo.status != TodoStatus::Completed).unwrap_or(0);
+    let start = current.saturating_sub(1).min(todos.len().saturating_sub(limit));
+    let shown = todos.iter().skip(start).take(limit);
+    shown.map(|todo| row(todo, theme)).collect()
+}
+
+/// The states have marks of their own, so that they are read without colours and bold.
 fn row(todo: &TodoRow, theme: &Theme) -> StyledLine {
     let doing = todo.status == TodoStatus::InProgress && !todo.active_form.is_empty();
     let text = if doing { &todo.active_form } else { &todo.content };
     let text = terminal::text::clean(text).replace('\n', " ");
     match todo.status {
-        TodoStatus::Pending => StyledLine::plain(format!("  ☐ {text}")),
-        TodoStatus::InProgress => StyledLine::plain("  ").and(format!("☐ {text}"), TextStyle::PLAIN.bold()),
+        TodoStatus::Pending => StyledLine::plain(format!("☐ {text}")),
+        TodoStatus::InProgress => StyledLine::styled(format!("◧ {text}"), TextStyle::PLAIN.bold()),
         TodoStatus::Completed => {
-            let faint = theme.fg(ThemeToken::Inactive);
-            StyledLine::styled("  ☒ ", faint).and(text, faint.strike())
+            StyledLine::styled("☑ ", theme.fg(ThemeToken::Success)).and(text, theme.fg(ThemeToken::Inactive))
         }
     }
 }
@@ -159,9 +158,9 @@ mod tests {
         assert_eq!(active(&todos), Some("Building"));
         assert!(!apply_task_call(&mut todos, "TaskUpdate", &json(r#"{"taskId": "9", "status": "completed"}"#), &done));
         assert!(apply_task_call(&mut todos, "TaskUpdate", &json(r#"{"taskId": "2", "status": "deleted"}"#), &done));
-        let shown: Vec<String> = rows(&todos, &Theme::default()).iter().map(StyledLine::text).collect();
+        let shown: Vec<String> = rows(&todos, 5, &Theme::default()).iter().map(StyledLine::text).collect();
         // [F-B10]
-        assert_eq!(shown, ["  ☐ Building"]);
+        assert_eq!(shown, ["◧ Building"]);
         let listed = outcome("", json(r#"{"tasks": [{"id": "1", "subject": "Build all", "status": "in_progress"}]}"#));
         assert!(!apply_task_call(&mut todos, "TaskList", &Value::Null, &listed), "it has a row of its own");
         assert_eq!((todos[0].content.as_str(), active(&todos)), ("Build all", Some("Building")));
@@ -172,11 +171,12 @@ mod tests {
         // [TST-243]
         let theme = Theme::default();
         let todos = list(&["completed", "in_progress", "pending", "pending", "pending", "pending", "pending"]);
-        let lines = rows(&todos, &theme);
-        let texts: Vec<String> = lines.iter().map(StyledLine::text).collect();
-        assert_eq!(texts, ["  ☒ task 0", "  ☐ doing 1", "  ☐ task 2", "  ☐ task 3", "  ☐ task 4", "  … +2 more"]);
-        assert!(lines[0].spans[1].style.strike && lines[1].spans[1].style.bold);
-        assert_eq!(active(&todos), Some("doing 1"));
-        assert!(rows(&list(&["completed"]), &theme).is_empty());
+        let texts = |limit| rows(&todos, limit, &theme).iter().map(StyledLine::text).collect::<Vec<_>>();
+        assert_eq!(texts(5), ["☑ task 0", "◧ doing 1", "☐ task 2", "☐ task 3", "☐ task 4"]);
+        assert_eq!(texts(1), ["☑ task 0"]);
+        assert_eq!(texts(20).len(), 7);
+        assert_eq!((active(&todos), left(&todos)), (Some("doing 1"), 6));
+        // What is done stays visible.
+        assert_eq!(rows(&list(&["completed"]), 5, &theme).len(), 1);
     }
 }

@@ -153,6 +153,11 @@ fn compact(input: &Value) -> String {
     }
 }
 
+/// One of two words, as the count wants it.
+pub fn count_word<'a>(count: usize, one: &'a str, many: &'a str) -> &'a str {
+    if count == 1 { one } else { many }
+}
+
 pub fn plural(count: usize, word: &str) -> String {
     wire::counting::plural(count, word)
 }

@@ -1,6 +1,7 @@
 //! The frame of the live region: streaming text, running calls, todos, queued messages, the prompt or a dialog, and the
 //! footer. It is built from the bottom up, so that the prompt is always visible and the rest gets the remaining rows.
 
+use super::agents::AgentRowContent;
 use super::calls::CallRowsPlace;
 use super::dialog::Dialog;
 use super::engine_events::record_look;
@@ -76,15 +77,19 @@ impl App {
                 .or_else(|| todos::active(&self.todos));
             let doing = doing.or_else(|| self.interface_settings.verb(turn));
             lower.push(turn.line(self.now, doing, theme));
+            lower.extend(turn.reason(theme).map(|line| line.truncated(self.size.columns)));
         }
-        if self.shows_todos && self.is_busy() {
-            lower.extend(todos::rows(&self.todos, theme));
+        let work = self.work_rows();
+        if lower.is_empty() && !work.is_empty() {
+            lower.push(StyledLine::new());
         }
+        lower.extend(work);
         lower.extend(self.queue.rows(theme, &self.preferences.bindings));
         lower.drain(..lower.len().saturating_sub(room));
         let room = room - lower.len();
         let waits = |id: &str| self.layers.all::<Dialog>().any(|dialog| dialog.request.tool_use_id == id);
-        let agent = |call: &str| self.agents.row_of_call(call, self.now);
+        // An agent has a row of its own above the prompt.
+        let agent = |call: &str| self.agents.has_call(call).then_some(AgentRowContent::Hidden);
         let key = self.preferences.bindings.keys_of(KeyAction::Background);
         let place = CallRowsPlace { look: record_look!(self), now: self.now, background_key: key.as_deref() };
         let mut calls = self.activity.calls.rows(&place, waits, agent);
@@ -130,20 +135,14 @@ impl App {
         (lines, Some(caret))
     }
 
-    /// The status line of the user, the footer and running agents.
+    /// The status line of the user and the footer.
     fn below_prompt(&self) -> Vec<StyledLine> {
         let mut lines = self.status.rows(self.size.columns);
         let footer = self.footer().line(&self.preferences.theme, self.size.columns);
         if lines.is_empty() || !footer.text().trim().is_empty() {
             lines.push(footer);
         }
-        lines.extend(self.agent_rows());
         lines
-    }
-
-    /// Rows of agents whose call is not shown above.
-    pub(super) fn agent_rows(&self) -> Vec<StyledLine> {
-        self.agents.rows(&self.activity.calls, self.now, &self.preferences.theme, self.size.columns)
     }
 
     fn footer(&self) -> Footer<'_> {

@@ -184,7 +184,7 @@ impl EffectRunner {
                             Ok(()) => {
                                 Ok(format!("Copied {} through the terminal (OSC 52).", counted(count, "character")))
                             }
-                            Err(_) => Err("The terminal is gone".into()),
+                            Err(_) => Err("The terminal was closed".into()),
                         },
                     }))
                 });

@@ -15,6 +15,7 @@ impl EffectRunner {
             PanelJob::EditFile(path) => Some(PathBuf::from(path)),
             PanelJob::Settings
             | PanelJob::Change { .. }
+            | PanelJob::Memory
             | PanelJob::Themes
             | PanelJob::Doctor
             | PanelJob::Diff
@@ -39,7 +40,11 @@ impl EffectRunner {
                     let outcome = screens::change(&boot, file, &key, value.clone());
                     PanelJobResult::Changed { key, value, outcome }
                 }
-                PanelJob::Themes => PanelJobResult::Themes(screens::themes(&boot.env)),
+                PanelJob::Themes => {
+                    let chosen = screens::chosen_theme(&boot);
+                    PanelJobResult::Themes { files: screens::themes(&boot.env), chosen }
+                }
+                PanelJob::Memory => PanelJobResult::Memory(screens::memory(&boot)),
                 PanelJob::Doctor => PanelJobResult::Doctor(doctor(&boot.env)),
                 PanelJob::SignIn(entry) => PanelJobResult::SignedIn(
                     store_sign_in(&boot.env, &boot.cwd, &entry)
@@ -47,7 +52,7 @@ impl EffectRunner {
                 ),
                 PanelJob::SignOut => PanelJobResult::SignedOut(screens::sign_out(&boot.env)),
                 PanelJob::EditSettings(_) | PanelJob::EditKeys | PanelJob::EditFile(_) | PanelJob::Diff => {
-                    PanelJobResult::Note(Err("There is no place for that file: set HOME".into()))
+                    PanelJobResult::Note(Err("There is no home directory for that file: set HOME".into()))
                 }
             };
             sender.blocking_send(AppInput::PanelJobDone(result)).ok();

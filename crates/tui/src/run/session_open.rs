@@ -208,7 +208,7 @@ impl TuiLoop {
             }
             SessionSwitch::Answered(StartAnswer::Declined) if opener.events.is_none() => return Some(LoopEnd::Asked),
             SessionSwitch::Answered(StartAnswer::Declined) => {
-                return self.report_open_failure(opener, "This conversation goes on.".into());
+                return self.report_open_failure(opener, "Staying in this session.".into());
             }
             SessionSwitch::Answered(answer) => {
                 if let Err(why) = self.record(opener, answer) {

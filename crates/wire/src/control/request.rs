@@ -61,6 +61,9 @@ pub enum HostRequest {
     /// Ours: the host has told its person something, and hooks are to hear of it.
     #[serde(rename = "x_notify")]
     Notify(NotifyRequest),
+    /// Ours: the person writes to an agent that runs.
+    #[serde(rename = "x_message_agent")]
+    MessageAgent(AgentMessage),
     /// Ours: a question on the side, with the conversation as its context.
     #[serde(rename = "x_side_question")]
     SideQuestion(SideQuestion),
@@ -159,6 +162,7 @@ impl HostRequest {
             "x_agent_status_line" => Self::AgentStatusLine(part(subtype, text)?),
             "x_notify" => Self::Notify(part(subtype, text)?),
             "x_renew_credentials" => Self::RenewCredentials,
+            "x_message_agent" => Self::MessageAgent(part(subtype, text)?),
             "x_rewind_list" => Self::RewindList,
             "x_rewind" => Self::Rewind(part(subtype, text)?),
             "x_side_question" => Self::SideQuestion(part(subtype, text)?),
@@ -199,6 +203,13 @@ impl HostRequest {
 fn part<T: DeserializeOwned>(subtype: &str, text: &str) -> Result<T, UnreadableRequest> {
     serde_json::from_str(text)
         .map_err(|error| UnreadableRequest { subtype: subtype.to_owned(), problem: error.to_string() })
+}
+
+/// `x_message_agent`
+#[derive(Debug, Deserialize, Serialize)]
+pub struct AgentMessage {
+    pub task_id: String,
+    pub message: String,
 }
 
 /// `x_side_question`
@@ -512,6 +523,7 @@ mod tests {
             json!({"subtype": "x_agent_status_line", "columns": 80, "rows": 24, "tasks": []}),
             json!({"subtype": "x_notify", "notification_type": "idle_prompt", "message": "m"}),
             json!({"subtype": "x_renew_credentials"}),
+            json!({"subtype": "x_message_agent", "task_id": "a", "message": "m"}),
             json!({"subtype": "x_side_question", "question": "q"}),
             json!({"subtype": "x_retract_prompt"}),
             json!({"subtype": "cancel_async_message", "all": true}),

@@ -1,5 +1,6 @@
 //! Calls: their rows while they run and their results.
 
+use crate::app::agents::AgentEnd;
 use crate::app::calls::OpenCall;
 use crate::app::record::RecordItem;
 use crate::app::record::build::CallResult;
@@ -51,7 +52,7 @@ impl App {
         record.is_refused = is_refused;
         // An agent that continues in the background keeps its row.
         if outcome.detail.get("status").and_then(Value::as_str) != Some("async_launched") {
-            self.remove_agent(&id);
+            self.end_agent(&id, if outcome.is_error { AgentEnd::Failed } else { AgentEnd::Done });
         }
         record.took = since.map(|since| self.now.saturating_sub(since)).or(by_times);
         self.ring_bell_after(record.took.unwrap_or_default());

@@ -78,10 +78,15 @@ impl App {
     }
 
     pub(super) fn assistant(&mut self, message: Box<AssistantMessage>) {
-        if message.parent_tool_use_id.is_some() {
+        let (changes, model) = of_assistant(&message, &self.session);
+        if let Some(agent) = &message.parent_tool_use_id {
+            for change in &changes {
+                if let RecordChange::Begin(call) = change {
+                    self.agents.record_action(agent, format!("{} {}", call.tool, call.label.argument).trim());
+                }
+            }
             return self.transcript.absorb(&SdkMessage::Assistant(message), &self.session);
         }
-        let (changes, model) = of_assistant(&message, &self.session);
         let origin = RecordOrigin { stamp: stamp(&message.timestamp, &model), agent: None };
         let begun_ms = sys::clock::parse_iso(&message.timestamp);
         for change in changes {

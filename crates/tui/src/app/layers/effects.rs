@@ -87,6 +87,7 @@ impl App {
             editor: &self.prompt.editor,
             history: &self.prompt.history,
             transcript: &self.transcript,
+            agents: &self.agents,
             reply: &self.activity.reply,
             hint: self.keys.hint.as_ref().map(|(text, _)| text.as_str()),
             waiting: 0,

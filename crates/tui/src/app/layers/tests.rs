@@ -107,6 +107,7 @@ pub(in crate::app) struct Outside {
     pub editor: Editor,
     history: PromptHistory,
     transcript: TranscriptView,
+    agents: crate::app::agents::AgentTracker,
     reply: crate::app::reply::StreamingReply,
 }
 
@@ -121,6 +122,7 @@ impl Outside {
             editor: &self.editor,
             history: &self.history,
             transcript: &self.transcript,
+            agents: &self.agents,
             reply: &self.reply,
             hint: None,
             waiting: 0,

@@ -21,7 +21,8 @@ impl CommandList {
         };
         let names = commands.iter().map(|command| command.name.clone()).collect();
         PanelFrame::list("Commands", commands.iter().map(item).collect(), TypingMode::Filters)
-            .keys("type to search · enter to write it · ? on an empty prompt for keys · esc to close")
+            .counted("command")
+            .keys("enter to put it into the prompt · ? on an empty prompt for keys · esc to close")
             .with(Self { names })
     }
 }

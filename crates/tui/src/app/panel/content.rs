@@ -31,6 +31,8 @@ pub enum PanelNews {
     SettingChanged,
     ServersChanged,
     TasksChanged,
+    /// The time that the panel wanted has come.
+    Refresh,
 }
 
 /// What a panel does about news.
@@ -52,6 +54,11 @@ pub trait PanelContent: Any + Debug {
     /// Asked when the panel is opened, and again when the data may have changed.
     fn source(&self) -> Option<PanelSource> {
         None
+    }
+
+    /// Whether a failure to get the data is no news.
+    fn is_quiet(&self) -> bool {
+        false
     }
 
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {

@@ -16,6 +16,7 @@ pub enum PanelJob {
     /// Edit the key bindings file.
     EditKeys,
     EditFile(String),
+    Memory,
     Themes,
     Doctor,
     Diff,
@@ -43,7 +44,14 @@ pub enum PanelJobResult {
         value: Option<Value>,
         outcome: Result<String, String>,
     },
-    Themes(Vec<(String, String)>),
+    Themes {
+        /// Name and text of the themes of the user.
+        files: Vec<(String, String)>,
+        /// The theme in the settings of the user.
+        chosen: Option<String>,
+    },
+    /// The files with instructions that can be opened.
+    Memory(Result<engine::screens::MemoryPlaces, String>),
     /// Where the key is stored now.
     SignedIn(Result<StoredSignIn, String>),
     /// Whether a stored key existed.

@@ -1,12 +1,13 @@
-//! The instruction files that apply, opened in the editor from here. Notes of earlier sessions are switched here too.
+//! The instruction files that apply, opened in the editor from here. Notes between sessions are switched here too.
 
-use super::{Panel, PanelContent, PanelFrame, PanelJob, PanelNews, PanelReaction, PanelSource};
+use super::{Panel, PanelContent, PanelFrame, PanelJob, PanelJobResult, PanelNews, PanelReaction, PanelSource};
 use crate::app::layers::effects::LayerEffect;
 use crate::app::layers::{LayerRank, LayerView};
 use crate::app::select::{SelectItem, TypingMode};
 use crate::app::session::SessionDisplay;
+use crate::app::tools;
+use engine::screens::{MemoryPlace, MemoryPlaces, MemoryScope};
 use serde_json::Value;
-use wire::control::{GetContextUsage, HostRequest};
 
 const TITLE: &str = "Memory";
 
@@ -14,7 +15,7 @@ const TITLE: &str = "Memory";
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum MemoryRow {
     Open(String),
-    Notes(bool),
+    KeepNotes(bool),
 }
 
 #[derive(Debug, Default)]
@@ -27,40 +28,43 @@ impl MemoryList {
         PanelFrame::waiting(TITLE).with(Self::default())
     }
 
-    fn fill(&mut self, body: &Value, session: &SessionDisplay) -> PanelFrame {
-        let files = body.get("memoryFiles").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let mut rows = Vec::new();
-        let mut items = Vec::new();
-        let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        for file in files {
-            let path = text(file, "path");
-            let tokens = file.get("tokens").and_then(Value::as_u64).unwrap_or(0);
-            let detail = format!("{} · about {tokens} tokens", text(file, "type"));
-            items.push(SelectItem::new(session.short_path(&path), detail));
-            rows.push(MemoryRow::Open(path));
-        }
-        let own = format!("{}/CLAUDE.md", session.cwd);
-        if !rows.contains(&MemoryRow::Open(own.clone())) {
-            items.push(SelectItem::new("CLAUDE.md", "of this project; new"));
-            rows.push(MemoryRow::Open(own));
-        }
-        items.push(SelectItem::new("Keep notes between sessions", "from the next session on"));
-        rows.push(MemoryRow::Notes(true));
-        items.push(SelectItem::new("Keep no notes", "from the next session on"));
-        rows.push(MemoryRow::Notes(false));
-        self.rows = rows;
-        PanelFrame::list(TITLE, items, TypingMode::Digits).keys("enter to edit or switch · esc to close")
+    fn fill(&mut self, places: &MemoryPlaces, session: &SessionDisplay) -> PanelFrame {
+        let item = |place: &MemoryPlace| {
+            let path = place.path.to_string_lossy();
+            let cost = place.tokens.map_or_else(|| "new".to_owned(), |tokens| format!("{tokens} tokens"));
+            SelectItem::new(session.short_path(&path), scope_text(place.scope)).value(cost)
+        };
+        let mut items: Vec<SelectItem> = places.files.iter().map(item).collect();
+        self.rows =
+            places.files.iter().map(|place| MemoryRow::Open(place.path.to_string_lossy().into_owned())).collect();
+        let state = if places.keeps_notes { "on" } else { "off" };
+        items.push(SelectItem::new("Notes between sessions", "from the next session on").value(state));
+        self.rows.push(MemoryRow::KeepNotes(!places.keeps_notes));
+        let count = places.files.iter().filter(|place| place.tokens.is_some()).count();
+        PanelFrame::list(format!("{TITLE}  {count} {}", tools::plural(count, "file")), items, TypingMode::Digits)
+            .keys("enter to edit or switch · esc to close")
+    }
+}
+
+/// Who reads a file of this kind.
+fn scope_text(scope: MemoryScope) -> &'static str {
+    match scope {
+        MemoryScope::Managed => "administrator",
+        MemoryScope::User => "all your projects",
+        MemoryScope::Auto => "notes",
+        MemoryScope::Project => "this project, shared",
+        MemoryScope::Local => "this project, only you",
     }
 }
 
 impl PanelContent for MemoryList {
     fn source(&self) -> Option<PanelSource> {
-        Some(PanelSource::Engine(HostRequest::GetContextUsage(GetContextUsage::default())))
+        Some(PanelSource::Job(PanelJob::Memory))
     }
 
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
         match news {
-            PanelNews::Response(body) => PanelReaction::show(self.fill(body, view.session)),
+            PanelNews::Job(PanelJobResult::Memory(Ok(places))) => PanelReaction::show(self.fill(places, view.session)),
             _ => PanelReaction::Ignored,
         }
     }
@@ -68,7 +72,7 @@ impl PanelContent for MemoryList {
     fn choose(&mut self, item: usize, _: &LayerView<'_>) -> Vec<LayerEffect> {
         let job = match self.rows.get(item) {
             Some(MemoryRow::Open(path)) => PanelJob::EditFile(path.clone()),
-            Some(MemoryRow::Notes(kept)) => {
+            Some(MemoryRow::KeepNotes(kept)) => {
                 let value = Some(Value::Bool(*kept));
                 PanelJob::Change { file: "userSettings", key: "autoMemoryEnabled".into(), value }
             }

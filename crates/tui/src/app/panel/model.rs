@@ -33,6 +33,29 @@ struct ModelOption {
     resolved_model: String,
     #[serde(default)]
     supported_effort_levels: Vec<String>,
+    /// In tokens.
+    #[serde(default, rename = "x_context_window")]
+    context_window: u64,
+    /// USD per million tokens of input; `None` when it is not known.
+    #[serde(default, rename = "x_price_input")]
+    price_input: Option<f64>,
+    #[serde(default, rename = "x_price_output")]
+    price_output: Option<f64>,
+}
+
+impl ModelOption {
+    /// Context window, and the prices of a million tokens of input and output: `1M · $5 / $25`.
+    fn facts(&self) -> String {
+        let window = match self.context_window {
+            0 => None,
+            tokens if tokens % 1_000_000 == 0 => Some(format!("{}M", tokens / 1_000_000)),
+            tokens => Some(format!("{}k", tokens / 1_000)),
+        };
+        let dollars = |price: f64| if price.fract() == 0.0 { format!("${price:.0}") } else { format!("${price:.2}") };
+        let prices = self.price_input.zip(self.price_output);
+        let prices = prices.map(|(input, output)| format!("{} / {}", dollars(input), dollars(output)));
+        window.into_iter().chain(prices).collect::<Vec<_>>().join(" · ")
+    }
 }
 
 /// How long a choice applies.
@@ -62,14 +85,14 @@ impl ModelList {
         let item = |model: &ModelOption| {
             let is_default = model.value == "default";
             let holds = if now.is_empty() { is_default } else { model.resolved_model == now && !(is_default && named) };
-            let detail = format!("{} · {}", model.resolved_model, model.description);
-            SelectItem::new(model.display_name.clone(), detail).current(holds)
+            SelectItem::new(model.display_name.clone(), model.description.clone()).value(model.facts()).current(holds)
         };
         let mut items: Vec<SelectItem> = all.iter().map(item).collect();
-        items.push(SelectItem::new("Another model…", "its id, as the endpoint knows it"));
+        items.push(SelectItem::new("Another model…", "type the id your endpoint knows"));
         *self = Self { all, effort: None };
         PanelFrame::list(TITLE, items, TypingMode::Digits)
-            .keys("enter to use and keep · s for this session only · ←→ effort · esc to close")
+            .counted("model")
+            .keys("enter to use from now on · s for this session only · ←→ effort · esc to close")
     }
 
     fn step_effort(&mut self, item: Option<usize>, by: isize) {
@@ -89,7 +112,7 @@ impl ModelList {
 
     fn use_row(&self, item: usize, lasts: ChoiceScope) -> Vec<LayerEffect> {
         let Some(model) = self.all.get(item) else {
-            return vec![LayerEffect::OpenPanel(PanelFrame::entry("Another model", "id", "").with(ModelEntry))];
+            return vec![LayerEffect::OpenPanel(PanelFrame::entry("Another model", "Id", "").with(ModelEntry))];
         };
         let mut effects = vec![LayerEffect::Dismiss(LayerRank::Panel)];
         effects.extend(use_model(&model.value, lasts));
@@ -133,17 +156,22 @@ impl PanelContent for ModelList {
         Vec::new()
     }
 
-    /// The effort of the selected model.
+    /// The id of the selected model, what its figures mean, and its effort.
     fn details(&self, item: Option<usize>, view: &LayerView<'_>) -> Vec<StyledLine> {
         let theme = &view.preferences.theme;
         let Some(model) = item.and_then(|item| self.all.get(item)) else { return Vec::new() };
-        if model.supported_effort_levels.is_empty() {
-            return vec![faint("  effort: this model has no levels", theme)];
+        let mut id = faint(format!("  {}", model.resolved_model), theme);
+        if model.context_window > 0 {
+            let prices = if model.price_input.is_some() { ", price of a million tokens in / out" } else { "" };
+            id.push(format!(" · context window{prices}"), theme.fg(ThemeToken::Inactive));
         }
-        let now = self.effort.as_deref().unwrap_or("as it is");
+        if model.supported_effort_levels.is_empty() {
+            return vec![id, faint("  Effort: this model has no levels", theme)];
+        }
+        let now = self.effort.as_deref().unwrap_or("unchanged");
         let levels = model.supported_effort_levels.join(" ");
-        let line = StyledLine::styled(format!("  effort: {now}"), theme.fg(ThemeToken::Suggestion));
-        vec![line.and(format!("  ({levels})"), theme.fg(ThemeToken::Inactive))]
+        let line = StyledLine::styled(format!("  Effort: {now}"), theme.fg(ThemeToken::Suggestion));
+        vec![id, line.and(format!("  ({levels})"), theme.fg(ThemeToken::Inactive))]
     }
 }
 
@@ -154,7 +182,7 @@ struct ModelEntry;
 impl PanelContent for ModelEntry {
     fn submit(&mut self, id: &str, _: &LayerView<'_>) -> Vec<LayerEffect> {
         if id.contains(char::is_whitespace) {
-            return vec![LayerEffect::Hint("The id of a model has no blanks".into(), HINT_DURATION)];
+            return vec![LayerEffect::Hint("A model id has no spaces".into(), HINT_DURATION)];
         }
         let mut effects = vec![LayerEffect::Dismiss(LayerRank::Panel)];
         effects.extend(use_model(id, ChoiceScope::Saved));
@@ -165,10 +193,10 @@ impl PanelContent for ModelEntry {
 
 fn use_model(value: &str, lasts: ChoiceScope) -> Vec<LayerEffect> {
     let named = (value != "default").then(|| value.to_owned());
-    let shown = if value == "default" { "the default" } else { value };
+    let shown = value;
     let words = match lasts {
-        ChoiceScope::Saved => format!("The model is {shown} from now on."),
-        ChoiceScope::Session => format!("The model is {shown} in this session."),
+        ChoiceScope::Saved => format!("Model: {shown}, from now on."),
+        ChoiceScope::Session => format!("Model: {shown}, for this session."),
     };
     let request = HostRequest::SetModel(SetModel { model: named.clone() });
     let mut effects = vec![LayerEffect::Request(request, PendingResponse::Done(words))];
@@ -195,7 +223,7 @@ fn use_effort(level: &str, lasts: ChoiceScope) -> Vec<LayerEffect> {
 pub struct EffortList;
 
 pub(in crate::app) const EFFORTS: [(&str, &str); 6] = [
-    ("auto", "the model's own"),
+    ("auto", "the model's own level"),
     ("low", ""),
     ("medium", ""),
     ("high", ""),
@@ -207,7 +235,7 @@ impl EffortList {
     pub fn panel() -> Panel {
         let items = EFFORTS.iter().map(|(level, about)| SelectItem::new(*level, *about)).collect();
         PanelFrame::list("Effort", items, TypingMode::Digits)
-            .keys("enter to use in this session · esc to close")
+            .keys("enter to use for this session · esc to close")
             .with(Self)
     }
 }

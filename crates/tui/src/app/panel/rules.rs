@@ -7,6 +7,7 @@ use crate::app::layers::LayerView;
 use crate::app::layers::effects::LayerEffect;
 use crate::app::select::{SelectItem, TypingMode};
 use crate::app::spinner::faint;
+use crate::app::tools;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use terminal::style::StyledLine;
@@ -30,7 +31,7 @@ impl RuleRow {
 }
 
 const BEHAVIOURS: [(&str, &str); 3] =
-    [("allow", "runs without a question"), ("ask", "always asks"), ("deny", "never runs")];
+    [("allow", "runs without asking"), ("ask", "always asks"), ("deny", "never runs")];
 /// The behaviour shown for a row that is a working directory besides the main one.
 const DIRECTORY: &str = "dir";
 const PLACES: [(&str, &str); 4] = [
@@ -42,6 +43,14 @@ const PLACES: [(&str, &str); 4] = [
 
 /// The name of a rule source, as shown.
 pub(in crate::app) fn place_name(source: &str) -> &str {
+    match source_name(source) {
+        "" => source,
+        name => name,
+    }
+}
+
+/// Like `place_name`; empty for a source that is not known.
+pub(in crate::app) fn source_name(source: &str) -> &'static str {
     match source {
         "session" => "this session",
         "localSettings" => "local",
@@ -49,7 +58,7 @@ pub(in crate::app) fn place_name(source: &str) -> &str {
         "userSettings" => "user",
         "policySettings" => "administrator",
         "cliArg" | "flagSettings" => "command line",
-        other => other,
+        _ => "",
     }
 }
 
@@ -75,9 +84,9 @@ impl RuleList {
             let behavior = DIRECTORY.to_owned();
             rules.push(RuleRow { behavior, source: text("source"), rule: text("path"), editability: "session".into() });
         }
-        let mut title = format!("Permissions · mode {} · {} rules", mode.as_str(), rules.len());
+        let mut title = format!("Permissions · mode {}", mode.as_str());
         if state.get("managedOnly").and_then(Value::as_bool) == Some(true) {
-            title.push_str(" · only the administrator's count");
+            title.push_str(" · only the administrator's rules apply");
         }
         Self { title, rules }
     }
@@ -86,7 +95,12 @@ impl RuleList {
         let row =
             |rule: &RuleRow| SelectItem::new(format!("{:<5} {}", rule.behavior, rule.rule), place_name(&rule.source));
         let items = std::iter::once(SelectItem::new("Add a rule…", "")).chain(self.rules.iter().map(row)).collect();
-        PanelFrame::list(self.title.clone(), items, TypingMode::Filters).keys("enter to add or remove · esc to close")
+        let count = match self.rules.len() {
+            0 => "no rules".to_owned(),
+            count => format!("{count} {}", tools::plural(count, "rule")),
+        };
+        PanelFrame::list(format!("{} · {count}", self.title), items, TypingMode::Filters)
+            .keys("enter to add or remove · esc to close")
     }
 }
 
@@ -108,7 +122,7 @@ impl PanelContent for RuleList {
     fn choose(&mut self, item: usize, _: &LayerView<'_>) -> Vec<LayerEffect> {
         let Some(at) = item.checked_sub(1) else {
             let items = BEHAVIOURS.iter().map(|(name, about)| SelectItem::new(*name, *about)).collect();
-            let frame = PanelFrame::list("A new rule", items, TypingMode::Digits);
+            let frame = PanelFrame::list("New rule", items, TypingMode::Digits);
             return vec![LayerEffect::OpenPanel(frame.with(RuleBehaviour))];
         };
         let Some(rule) = self.rules.get(at).cloned() else { return Vec::new() };
@@ -147,7 +161,7 @@ struct RuleBehaviour;
 impl PanelContent for RuleBehaviour {
     fn choose(&mut self, item: usize, _: &LayerView<'_>) -> Vec<LayerEffect> {
         let Some((behaviour, _)) = BEHAVIOURS.get(item) else { return Vec::new() };
-        let frame = PanelFrame::entry(format!("A new rule: {behaviour}"), "rule", "");
+        let frame = PanelFrame::entry(format!("New rule: {behaviour}"), "Rule", "");
         vec![LayerEffect::Close, LayerEffect::OpenPanel(frame.with(RuleText { behaviour }))]
     }
 }
@@ -160,7 +174,7 @@ struct RuleText {
 
 impl PanelContent for RuleText {
     fn submit(&mut self, text: &str, _: &LayerView<'_>) -> Vec<LayerEffect> {
-        let title = format!("Where shall {} {text} hold?", self.behaviour);
+        let title = format!("Save {} {text} for", self.behaviour);
         let items = PLACES.iter().map(|(_, about)| SelectItem::new(*about, "")).collect();
         let frame = PanelFrame::list(title, items, TypingMode::Digits);
         let place = RulePlace { behaviour: self.behaviour, text: text.to_owned() };

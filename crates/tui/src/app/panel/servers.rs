@@ -5,7 +5,7 @@ use crate::app::PendingResponse;
 use crate::app::layers::LayerView;
 use crate::app::layers::effects::LayerEffect;
 use crate::app::select::{SelectItem, TypingMode};
-use crate::app::session::SessionDisplay;
+use crate::app::tools;
 use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -38,12 +38,14 @@ struct McpToolRow {
 
 /// Characters of a command of a hook that are shown.
 const HOOK_COMMAND_WIDTH: usize = 120;
+/// Columns of a matcher.
+const MATCHER_WIDTH: usize = 20;
 
 /// How often the list is asked for while a server is being connected.
 const REFRESH: Duration = Duration::from_millis(500);
 
 const TITLE: &str = "MCP servers";
-const ACTIONS: [&str; 4] = ["Its tools", "Connect again", "Switch on", "Switch off"];
+const ACTIONS: [&str; 4] = ["Show its tools", "Reconnect", "Enable", "Disable"];
 
 /// `/mcp`
 #[derive(Debug, Default)]
@@ -61,38 +63,53 @@ impl ServerList {
         self.servers =
             body.get("mcpServers").and_then(|all| Vec::<McpServerRow>::deserialize(all).ok()).unwrap_or_default();
         if self.servers.is_empty() {
-            let text = "No MCP server is declared here. `gimlet mcp add` in a shell declares one; .mcp.json declares \
-                        those of a project.";
+            let text = "No MCP servers. Add one with `gimlet mcp add` in a shell, or in .mcp.json for everyone in this \
+                        project.";
             return PanelFrame::page(TITLE, pages::plain(text));
         }
         // The list follows servers that are still being connected.
         let is_connecting = self.servers.iter().any(|server| server.status == "pending");
         self.refresh_at = is_connecting.then(|| now + REFRESH);
         PanelFrame::list(TITLE, self.servers.iter().map(McpServerRow::item).collect(), TypingMode::Digits)
+            .counted("server")
+            .keys("enter for tools and actions · esc to close")
     }
 }
 
 impl McpServerRow {
     fn item(&self) -> SelectItem {
-        let mut detail = format!("{} · {}", self.status, self.scope);
+        let mut detail = self.scope.clone();
         if self.status == "connected" {
-            detail = format!("{detail} · {} tools", self.tools.len());
+            let count = self.tools.len();
+            detail = format!("{detail} · {count} {}", tools::plural(count, "tool"));
         }
         if let Some(error) = &self.error {
             detail = format!("{detail} · {error}");
         }
-        SelectItem::new(self.name.clone(), detail)
+        SelectItem::new(self.name.clone(), detail).value(self.status_text())
+    }
+
+    /// A mark and a word, so that the state is seen without colours.
+    fn status_text(&self) -> String {
+        match self.status.as_str() {
+            "connected" => "◆ connected".into(),
+            "pending" => "◌ connecting".into(),
+            "failed" => "✕ failed".into(),
+            "needs-auth" => "◇ needs sign-in".into(),
+            "disabled" => "☐ disabled".into(),
+            other => other.to_owned(),
+        }
     }
 
     fn tool_lines(&self, theme: &Theme) -> Vec<StyledLine> {
         if self.tools.is_empty() {
-            return vec![StyledLine::plain("  none while it is not connected")];
+            return vec![StyledLine::plain("None while it is not connected.")];
         }
         let faint = theme.fg(ThemeToken::Inactive);
         let line = |tool: &McpToolRow| {
             let about =
                 tool.description.as_deref().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-            StyledLine::styled(format!("  {}", text::clean(&tool.name)), TextStyle::PLAIN.bold())
+            StyledLine::styled(text::clean(&tool.name), TextStyle::PLAIN.bold())
                 .and(format!("  {}", text::clean(&about)), faint)
         };
         self.tools.iter().map(line).collect()
@@ -115,7 +132,7 @@ impl PanelContent for ServerList {
     fn choose(&mut self, item: usize, _: &LayerView<'_>) -> Vec<LayerEffect> {
         let Some(server) = self.servers.get(item).cloned() else { return Vec::new() };
         let command = server.config.get("command").or_else(|| server.config.get("url")).and_then(Value::as_str);
-        let title = format!("{} · {} · {}", server.name, server.status, command.unwrap_or_default());
+        let title = format!("{} · {} · {}", server.name, server.status_text(), command.unwrap_or_default());
         let items = ACTIONS.iter().map(|action| SelectItem::new(*action, "")).collect();
         let frame = PanelFrame::list(text::clean(&title), items, TypingMode::Digits);
         vec![LayerEffect::OpenPanel(frame.with(ServerActions { server }))]
@@ -163,13 +180,13 @@ impl From<ServerRequest> for LayerEffect {
 
 pub(in crate::app) fn reconnect(name: &str) -> ServerRequest {
     let request = McpRequest::Reconnect(ReconnectMcpServer { server_name: name.to_owned() });
-    ServerRequest(HostRequest::Mcp(request), PendingResponse::ServersAgain(format!("{name}: connected again.")))
+    ServerRequest(HostRequest::Mcp(request), PendingResponse::ServersAgain(format!("{name}: reconnected.")))
 }
 
 pub(in crate::app) fn switch_server(name: &str, enabled: bool) -> ServerRequest {
     let request = McpRequest::Toggle(McpToggle { server_name: name.to_owned(), enabled });
-    let state = if enabled { "on" } else { "off" };
-    ServerRequest(HostRequest::Mcp(request), PendingResponse::ServersAgain(format!("{name}: switched {state}.")))
+    let state = if enabled { "enabled" } else { "disabled" };
+    ServerRequest(HostRequest::Mcp(request), PendingResponse::ServersAgain(format!("{name}: {state}.")))
 }
 
 /// `/hooks`
@@ -190,7 +207,9 @@ impl PanelContent for HookPage {
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
         match news {
             PanelNews::Response(body) => {
-                PanelReaction::show(PanelFrame::page("Hooks", hook_lines(body, &view.preferences.theme)))
+                let count = body.get("hooks").and_then(Value::as_array).map_or(0, Vec::len);
+                let title = format!("Hooks  {count} {}", tools::plural(count, "hook"));
+                PanelReaction::show(PanelFrame::page(title, hook_lines(body, &view.preferences.theme)))
             }
             _ => PanelReaction::Ignored,
         }
@@ -202,59 +221,35 @@ fn hook_lines(body: &Value, theme: &Theme) -> Vec<StyledLine> {
     let (faint, warning) = (theme.fg(ThemeToken::Inactive), theme.fg(ThemeToken::Warning));
     let mut lines = Vec::new();
     if body.pointer("/policy/disableAllHooks").and_then(Value::as_bool) == Some(true) {
-        lines.push(StyledLine::styled("  All hooks are switched off (disableAllHooks).", warning));
+        lines.push(StyledLine::styled("All hooks are disabled (disableAllHooks).", warning));
     }
     let hooks = body.get("hooks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let matcher = |hook: &Value| {
+        let matcher = text::clean(&field(hook, "matcher"));
+        if matcher.is_empty() || matcher == "*" { "always".to_owned() } else { matcher }
+    };
+    let widest = hooks.iter().map(|hook| text::width(&matcher(hook))).max().unwrap_or(0).min(MATCHER_WIDTH);
     let mut event = String::new();
     for hook in hooks {
         if field(hook, "event") != event {
             event = field(hook, "event");
             lines.push(StyledLine::styled(event.clone(), TextStyle::PLAIN.bold()));
         }
-        let matcher = Some(field(hook, "matcher")).filter(|matcher| !matcher.is_empty());
-        let matcher = matcher.unwrap_or_else(|| "every".into());
         let what: String = field(hook, "command").split_whitespace().collect::<Vec<_>>().join(" ");
         let shown: String = what.chars().take(HOOK_COMMAND_WIDTH).collect();
-        let line = StyledLine::plain(format!(
-            "  {} · {} {}",
-            text::clean(&matcher),
-            field(hook, "handler"),
-            text::clean(&shown)
-        ));
-        lines.push(line.and(format!("  {}", text::clean(&field(hook, "source"))), faint));
+        let matcher = text::truncate(&matcher(hook), widest);
+        let gap = " ".repeat(widest - text::width(&matcher) + 2);
+        let line = StyledLine::plain(format!("  {matcher}{gap}")).and(text::clean(&shown), TextStyle::PLAIN);
+        let origin = format!("  {} · {}", text::clean(&field(hook, "handler")), text::clean(&field(hook, "source")));
+        lines.push(line.and(origin, faint));
     }
     if hooks.is_empty() {
-        lines.push(StyledLine::plain("  No hooks are declared. They stand under `hooks` in settings files."));
+        lines.push(StyledLine::plain("No hooks. Add them under `hooks` in a settings file."));
     }
     for error in body.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-        lines.push(StyledLine::styled(format!("  {}", text::clean(error)), warning));
+        lines.push(StyledLine::styled(text::clean(error), warning));
     }
+    lines.push(StyledLine::new());
     lines.push(StyledLine::styled("`gimlet hooks test <event>` in a shell runs them.", faint));
     lines
-}
-
-/// `/agents`, or ← on an empty prompt: running agents, then those that can be started.
-pub(in crate::app) fn agent_page(session: &SessionDisplay, theme: &Theme) -> Panel {
-    let faint = theme.fg(ThemeToken::Inactive);
-    let mut lines = Vec::new();
-    for task in session.background.iter().filter(|task| task.is_agent) {
-        lines.push(
-            StyledLine::styled("● ", theme.fg(ThemeToken::Success))
-                .and(text::clean(&task.description), TextStyle::PLAIN),
-        );
-    }
-    lines.push(StyledLine::styled("The model can start", TextStyle::PLAIN.bold()));
-    for (name, about) in &session.agents {
-        let about = about.lines().next().unwrap_or_default();
-        lines.push(
-            StyledLine::plain(format!("  {}", text::clean(name))).and(format!("  {}", text::clean(about)), faint),
-        );
-    }
-    lines.push(StyledLine::styled(
-        "To make one, write a Markdown file with `name` and `description` in its head to .claude/agents/ (this \
-         project) or agents/ in the configuration directory; its text is the agent's prompt. /tasks shows and stops \
-         what runs.",
-        faint,
-    ));
-    PanelFrame::page("Agents", lines).with(PlainPage)
 }

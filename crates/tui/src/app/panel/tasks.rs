@@ -1,95 +1,143 @@
-//! Background tasks: listing them, reading their output, stopping them.
+//! Background tasks: their state, run time and latest output in one list, and stopping them.
 
 use super::{Panel, PanelContent, PanelFrame, PanelNews, PanelReaction, PanelSource, pages};
 use crate::app::PendingResponse;
 use crate::app::layers::LayerView;
 use crate::app::layers::effects::LayerEffect;
+use crate::app::pager::Pager;
 use crate::app::select::{SelectItem, TypingMode};
 use crate::app::session::BackgroundTaskRow;
+use crate::app::spinner::{elapsed, faint};
+use std::time::Duration;
 use terminal::keys::KeyPress;
+use terminal::style::StyledLine;
+use terminal::text;
 use wire::control::{HostRequest, TaskId};
 
 const TITLE: &str = "Background tasks";
-const ACTIONS: [&str; 2] = ["See its output", "Stop it"];
+/// Rows of the latest output below the list.
+const OUTPUT_ROWS: usize = 8;
+/// How often run times and output are looked at.
+const REFRESH: Duration = Duration::from_secs(1);
+const NOTHING: &str = "Nothing is running in the background.\nctrl+b moves a running command there.";
+const NO_OUTPUT: &str = "No output yet";
 
-fn stop(id: &str) -> LayerEffect {
-    let request = HostRequest::StopTask(TaskId { task_id: id.to_owned() });
-    LayerEffect::Request(request, PendingResponse::Done(format!("{id} was stopped.")))
+fn stop(task: &BackgroundTaskRow) -> LayerEffect {
+    let request = HostRequest::StopTask(TaskId { task_id: task.id.clone() });
+    LayerEffect::Request(request, PendingResponse::Done(format!("{} was stopped.", task.description)))
 }
 
-#[derive(Debug)]
+fn output_of(body: &serde_json::Value) -> String {
+    let output = ["output", "content", "text", "stdout"].into_iter().find_map(|name| body.get(name)?.as_str());
+    text::clean(output.unwrap_or_default()).trim_end().to_owned()
+}
+
+#[derive(Debug, Default)]
 pub struct TaskList {
-    ids: Vec<String>,
+    tasks: Vec<BackgroundTaskRow>,
+    chosen: usize,
+    /// The latest output of the task with this id.
+    output: Option<(String, String)>,
+    refresh_at: Option<Duration>,
 }
 
 impl TaskList {
-    pub fn panel(tasks: &[BackgroundTaskRow]) -> Panel {
-        let mut list = Self { ids: Vec::new() };
-        let frame = list.fill(tasks);
+    pub fn panel(tasks: &[BackgroundTaskRow], now: Duration) -> Panel {
+        let mut list = Self::default();
+        let frame = list.fill(tasks, now);
         frame.with(list)
     }
 
-    fn fill(&mut self, tasks: &[BackgroundTaskRow]) -> PanelFrame {
-        self.ids = tasks.iter().map(|task| task.id.clone()).collect();
+    fn fill(&mut self, tasks: &[BackgroundTaskRow], now: Duration) -> PanelFrame {
+        self.tasks = tasks.to_vec();
+        self.refresh_at = (!tasks.is_empty()).then(|| now + REFRESH);
         if tasks.is_empty() {
-            let text =
-                "Nothing runs in the background.\nctrl+b moves what runs there; the model can start things there too.";
-            return PanelFrame::page(TITLE, pages::plain(text));
+            return PanelFrame::page(TITLE, pages::plain(NOTHING)).keys("esc to close");
         }
-        let row =
-            |task: &BackgroundTaskRow| SelectItem::new(task.description.clone(), format!("{} {}", task.kind, task.id));
+        let row = |task: &BackgroundTaskRow| {
+            let time = elapsed(now.saturating_sub(task.since));
+            SelectItem::new(task.description.clone(), format!("{} {}", task.kind, task.id))
+                .value(format!("running {time}"))
+        };
         PanelFrame::list(TITLE, tasks.iter().map(row).collect(), TypingMode::Digits)
-            .keys("enter to look · x to stop · esc to close")
+            .counted("task")
+            .keys("enter for all of its output · x to stop · esc to close")
+    }
+
+    fn chosen(&self) -> Option<&BackgroundTaskRow> {
+        self.tasks.get(self.chosen)
     }
 }
 
 impl PanelContent for TaskList {
+    /// The output of the selected task. That of an agent is its conversation, which has a view of its own.
+    fn source(&self) -> Option<PanelSource> {
+        let task = self.chosen().filter(|task| !task.is_agent)?;
+        Some(PanelSource::Engine(HostRequest::GetTaskOutput(TaskId { task_id: task.id.clone() })))
+    }
+
+    /// A task that has written nothing has no output file.
+    fn is_quiet(&self) -> bool {
+        true
+    }
+
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
         match news {
-            PanelNews::TasksChanged => PanelReaction::show(self.fill(&view.session.background)),
-            _ => PanelReaction::Ignored,
+            PanelNews::TasksChanged | PanelNews::Refresh => {}
+            PanelNews::Response(body) => {
+                self.output = self.chosen().map(|task| (task.id.clone(), output_of(body)));
+            }
+            _ => return PanelReaction::Ignored,
         }
+        PanelReaction::show(self.fill(&view.session.background, view.now))
     }
 
     fn choose(&mut self, item: usize, view: &LayerView<'_>) -> Vec<LayerEffect> {
-        let Some(id) = self.ids.get(item).cloned() else { return Vec::new() };
-        let task = view.session.background.iter().find(|task| task.id == id);
-        let title = task.map(|task| task.description.clone()).unwrap_or_default();
-        let items = ACTIONS.iter().map(|action| SelectItem::new(*action, "")).collect();
-        vec![LayerEffect::OpenPanel(PanelFrame::list(title, items, TypingMode::Digits).with(TaskActions { id }))]
+        let Some(task) = self.tasks.get(item) else { return Vec::new() };
+        let agent = view.agents.all().iter().find(|agent| agent.id == task.id);
+        if let Some(agent) = agent {
+            return vec![LayerEffect::Open(Box::new(Pager::of_agent(&agent.call)))];
+        }
+        let content = TaskOutput { id: task.id.clone(), title: task.description.clone() };
+        vec![LayerEffect::OpenPanel(PanelFrame::waiting(task.description.clone()).with(content))]
+    }
+
+    fn moved(&mut self, item: Option<usize>) -> Vec<LayerEffect> {
+        self.chosen = item.unwrap_or(0);
+        vec![LayerEffect::AskPanelSource]
     }
 
     fn key(&mut self, key: KeyPress, item: Option<usize>, _: &LayerView<'_>) -> Vec<LayerEffect> {
-        let id = item.and_then(|item| self.ids.get(item)).filter(|_| key == KeyPress::char('x'));
-        id.map(|id| stop(id)).into_iter().collect()
+        let task = item.and_then(|item| self.tasks.get(item)).filter(|_| key == KeyPress::char('x'));
+        task.map(stop).into_iter().collect()
     }
-}
 
-/// What can be done with a task.
-#[derive(Debug)]
-struct TaskActions {
-    id: String,
-}
-
-impl PanelContent for TaskActions {
-    fn choose(&mut self, item: usize, _: &LayerView<'_>) -> Vec<LayerEffect> {
-        let next = match item {
-            0 => LayerEffect::OpenPanel(
-                PanelFrame::waiting(output_title(&self.id)).with(TaskOutput { id: self.id.clone() }),
-            ),
-            _ => stop(&self.id),
+    /// The latest output of the selected task.
+    fn details(&self, item: Option<usize>, view: &LayerView<'_>) -> Vec<StyledLine> {
+        let Some(task) = item.and_then(|item| self.tasks.get(item)).filter(|task| !task.is_agent) else {
+            return Vec::new();
         };
-        vec![LayerEffect::Close, next]
+        let output = self.output.as_ref().filter(|(id, _)| *id == task.id).map_or("", |(_, text)| text.as_str());
+        let lines: Vec<&str> = if output.is_empty() { vec![NO_OUTPUT] } else { output.lines().collect() };
+        let last = &lines[lines.len().saturating_sub(OUTPUT_ROWS)..];
+        let (theme, columns) = (&view.preferences.theme, view.size.columns);
+        last.iter().map(|line| faint(format!("  {line}"), theme).truncated(columns)).collect()
+    }
+
+    fn refresh_at(&self) -> Option<Duration> {
+        self.refresh_at
+    }
+
+    fn stop_refresh(&mut self) {
+        self.refresh_at = None;
     }
 }
 
-fn output_title(id: &str) -> String {
-    format!("Output of {id}")
-}
-
+/// All output of a task.
 #[derive(Debug)]
 struct TaskOutput {
     id: String,
+    title: String,
 }
 
 impl PanelContent for TaskOutput {
@@ -99,31 +147,8 @@ impl PanelContent for TaskOutput {
 
     fn receive(&mut self, news: &PanelNews, _: &LayerView<'_>) -> PanelReaction {
         let PanelNews::Response(body) = news else { return PanelReaction::Ignored };
-        let output = ["output", "content", "text", "stdout"].into_iter().find_map(|name| body.get(name)?.as_str());
-        let text = output.filter(|text| !text.trim().is_empty()).unwrap_or("(no output yet)");
-        PanelReaction::show(PanelFrame::page(output_title(&self.id), pages::plain(text)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_task_is_looked_at_or_stopped() {
-        let task = BackgroundTaskRow { id: "b1".into(), is_agent: false, kind: "shell", description: "make".into() };
-        let mut list = TaskList { ids: Vec::new() };
-        list.fill(std::slice::from_ref(&task));
-        assert_eq!(list.ids, ["b1"]);
-        let mut output = TaskOutput { id: "b1".into() };
-        let outside = crate::app::layers::tests::Outside::default();
-        let shown = output.receive(&PanelNews::Response(json!({"stdout": "done"})), &outside.view());
-        assert!(matches!(shown, PanelReaction::Show(_)), "{shown:?}");
-        let stops = TaskActions { id: "b1".into() }.choose(1, &outside.view());
-        assert!(
-            matches!(&stops[..], [LayerEffect::Close, LayerEffect::Request(HostRequest::StopTask(task), _)] if task.task_id == "b1"),
-            "{stops:?}"
-        );
+        let output = output_of(body);
+        let text = if output.is_empty() { NO_OUTPUT } else { output.as_str() };
+        PanelReaction::show(PanelFrame::page(self.title.clone(), pages::plain(text)))
     }
 }

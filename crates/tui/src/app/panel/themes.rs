@@ -28,21 +28,36 @@ impl ThemeList {
         PanelFrame::waiting(TITLE).with(Self { before, follows_background, all: Vec::new() })
     }
 
-    fn fill(&mut self, files: &[(String, String)], view: &LayerView<'_>) -> PanelFrame {
+    /// `chosen` is the theme of the settings; `None` when none was chosen.
+    fn fill(&mut self, files: &[(String, String)], chosen: Option<&str>, view: &LayerView<'_>) -> PanelFrame {
         let theme = &view.preferences.theme;
         let built_in = BaseTheme::ALL.iter().map(|base| (base.name().to_owned(), Theme::new(*base)));
         let own = files.iter().map(|(name, text)| (format!("custom:{name}"), Theme::parse(text)));
         let follow = std::iter::once(("auto".to_owned(), theme.clone()));
         self.all = follow.chain(built_in).chain(own).collect();
         self.before = theme.clone();
-        let now = if self.follows_background { "auto" } else { theme.base().name() };
-        let item = |(name, _): &(String, Theme)| {
-            let about = if name == "auto" { "follows the terminal's background" } else { "" };
-            SelectItem::new(name.clone(), about).current(name == now)
+        // A theme of one's own has the name of its file, which only the settings know.
+        let own_name = chosen.filter(|name| name.starts_with("custom:") && self.all.iter().any(|(own, _)| own == name));
+        let now = match own_name {
+            _ if self.follows_background => "auto",
+            Some(name) => name,
+            None => theme.base().name(),
         };
+        let item = |(name, _): &(String, Theme)| SelectItem::new(name.clone(), about(name)).current(name == now);
         let syntax = view.preferences.bindings.keys_of(KeyAction::SyntaxToggle).unwrap_or_default();
         PanelFrame::list(TITLE, self.all.iter().map(item).collect(), TypingMode::Digits)
-            .keys(format!("enter to keep · {syntax} syntax colours · esc to leave it as it was"))
+            .counted("theme")
+            .keys(format!("enter to choose · {syntax} for syntax colours on or off · esc to keep the old one"))
+    }
+}
+
+fn about(name: &str) -> &'static str {
+    match name {
+        "auto" => "follows the terminal's background",
+        "dark-daltonized" | "light-daltonized" => "for colour-blind eyes",
+        "dark-ansi" | "light-ansi" => "only the terminal's 16 colours",
+        name if name.starts_with("custom:") => "yours",
+        _ => "",
     }
 }
 
@@ -53,7 +68,9 @@ impl PanelContent for ThemeList {
 
     fn receive(&mut self, news: &PanelNews, view: &LayerView<'_>) -> PanelReaction {
         match news {
-            PanelNews::Job(PanelJobResult::Themes(files)) => PanelReaction::show(self.fill(files, view)),
+            PanelNews::Job(PanelJobResult::Themes { files, chosen }) => {
+                PanelReaction::show(self.fill(files, chosen.as_deref(), view))
+            }
             _ => PanelReaction::Ignored,
         }
     }
