@@ -54,7 +54,9 @@ impl ScreenPicture {
     /// The screen without empty rows at its end.
     pub(crate) fn of(screen: &Screen, theme: PictureTheme) -> Self {
         let (height, width) = screen.size();
-        let row = |row: u16| (0..width).filter_map(|column| screen.cell(row, column)).map(|cell| picture_cell(cell, theme)).collect();
+        let row = |row: u16| {
+            (0..width).filter_map(|column| screen.cell(row, column)).map(|cell| picture_cell(cell, theme)).collect()
+        };
         let mut rows: Vec<Vec<PictureCell>> = (0..height).map(row).collect();
         for row in &mut rows {
             // The second half of a wide character has the style of the first.
@@ -83,6 +85,12 @@ impl ScreenPicture {
                 replace_part(row, &range, &with);
             }
         }
+    }
+
+    /// Leaves out what stands below the first rows.
+    pub fn keep_rows(&mut self, count: usize) {
+        self.rows.truncate(count);
+        self.cursor = self.cursor.filter(|(row, _)| *row < count);
     }
 
     /// The picture in a window with this title; `label` describes it to those who do not see it.
@@ -141,14 +149,8 @@ fn picture_cell(cell: &Cell, theme: PictureTheme) -> PictureCell {
             Some(ink.unwrap_or_else(|| svg::ink(theme).to_owned())),
         );
     }
-    let look = CellLook {
-        ink,
-        paper,
-        bold: cell.bold(),
-        italic: cell.italic(),
-        dim: cell.dim(),
-        underline: cell.underline(),
-    };
+    let look =
+        CellLook { ink, paper, bold: cell.bold(), italic: cell.italic(), dim: cell.dim(), underline: cell.underline() };
     // What a blank would look like with ink does not matter.
     let look = match (text, look.underline) {
         (" ", false) => CellLook { paper: look.paper, ..CellLook::default() },

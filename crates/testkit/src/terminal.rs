@@ -112,9 +112,16 @@ impl TestTerminal {
         self.shared.seen.lock().unwrap().parser.screen().contents()
     }
 
-    /// The cells of the screen, to be drawn in a window with these colours.
+    /// The cells of the screen when a frame is complete, to be drawn in a window with these colours.
     pub fn picture(&self, theme: PictureTheme) -> ScreenPicture {
-        ScreenPicture::of(self.shared.seen.lock().unwrap().parser.screen(), theme)
+        let deadline = Instant::now() + WAIT_TIMEOUT;
+        let mut seen = self.shared.seen.lock().unwrap();
+        while !is_frame_complete(&seen.bytes) && !seen.ended {
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "no complete frame; the screen was:\n{}", seen.parser.screen().contents());
+            seen = self.shared.changed.wait_timeout(seen, left).unwrap().0;
+        }
+        ScreenPicture::of(seen.parser.screen(), theme)
     }
 
     /// Row and column of the cursor.
@@ -186,6 +193,15 @@ impl TestTerminal {
         let status = self.child.wait().unwrap();
         use std::os::unix::process::ExitStatusExt;
         (status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)), bytes)
+    }
+}
+
+/// True when no frame is half written: the last synchronized one has ended or, without such frames, the cursor is shown.
+fn is_frame_complete(bytes: &[u8]) -> bool {
+    let last = |sequence: &[u8]| bytes.windows(sequence.len()).rposition(|part| part == sequence);
+    match (last(b"\x1b[?2026h"), last(b"\x1b[?2026l")) {
+        (None, None) => last(b"\x1b[?25l") <= last(b"\x1b[?25h"),
+        (begun, ended) => begun <= ended,
     }
 }
 

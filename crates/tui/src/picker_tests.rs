@@ -27,7 +27,9 @@ fn shown(picker: &SessionPicker, columns: usize, rows: usize) -> Vec<String> {
     assert!(lines.len() <= rows.max(2), "{} rows of {rows}", lines.len());
     assert!(lines.iter().all(|line| line.width() <= columns), "{lines:?}");
     assert!(caret.is_some_and(|caret| caret.row < lines.len() && caret.column < columns));
-    lines.iter().map(|line| line.text().trim_end().to_owned()).collect()
+    // Wide windows have a margin.
+    let margin = if columns >= 32 && rows >= 10 { 2 } else { 0 };
+    lines.iter().map(|line| line.text().trim_end().get(margin..).unwrap_or_default().to_owned()).collect()
 }
 
 fn typed(picker: &mut SessionPicker, text: &str) {

@@ -60,6 +60,7 @@ fn file_name(name: &str) -> String {
 use scenes::{ASCII, DARK, LIGHT, NO_COLOR, SIXTEEN};
 
 pictures! {
+    demo: "gimlet demo: a failing test is found, fixed and run again", scenes::demo();
     start: "A new conversation: model, folder, branch and a prompt", scenes::start();
     first_start: "The first start without credentials", scenes::first_start();
     trust: "A folder with servers and hooks of its own is asked about first", scenes::trust();
@@ -71,7 +72,7 @@ pictures! {
     failure: "A failed command with the lines that look like its cause", scenes::failure();
     changes: "An edit and a new file in the stream", scenes::changes();
     permission: "A command that is asked for", scenes::permission((80, 24), DARK);
-    permission_narrow: "The same question in 40 columns", scenes::permission((40, 24), DARK);
+    permission_narrow: "The same question in 40 columns", scenes::permission((40, 28), DARK);
     permission_light: "The same question in a light theme", scenes::permission((80, 24), LIGHT);
     compound: "A command of several parts, with the part that asks", scenes::compound();
     diff: "A change that is asked for, as a diff", scenes::diff(DARK);

@@ -7,7 +7,9 @@ pub fn first_difference(stored: &str, drawn: &str) -> Option<String> {
     }
     let (before, now) = (rows(stored), rows(drawn));
     let numbers = before.iter().chain(&now).map(|(number, _)| *number);
-    let of = |rows: &[(usize, &str)], number| rows.iter().find(|(at, _)| *at == number).map_or("", |(_, row)| row).to_owned();
+    let of = |rows: &[(usize, &str)], number| {
+        rows.iter().find(|(at, _)| *at == number).map_or("", |(_, row)| row).to_owned()
+    };
     let differing = numbers.filter(|number| of(&before, *number) != of(&now, *number)).min();
     let Some(number) = differing else { return Some("the window around the rows differs".into()) };
     let (before, now) = (of(&before, number), of(&now, number));

@@ -32,13 +32,9 @@ struct WindowColours {
 
 fn window(theme: PictureTheme) -> WindowColours {
     match theme {
-        PictureTheme::Dark => WindowColours {
-            paper: "#1b1e25",
-            ink: "#d6d9e0",
-            bar: "#282c35",
-            title: "#9aa2b1",
-            sixteen: &DARK_SIXTEEN,
-        },
+        PictureTheme::Dark => {
+            WindowColours { paper: "#1b1e25", ink: "#d6d9e0", bar: "#282c35", title: "#9aa2b1", sixteen: &DARK_SIXTEEN }
+        }
         PictureTheme::Light => WindowColours {
             paper: "#fbfbfa",
             ink: "#24262b",
@@ -202,12 +198,8 @@ fn papers(row: &[PictureCell], at: usize, theme: PictureTheme) -> String {
     for part in row.chunk_by(|one, other| one.look.paper == other.look.paper) {
         if let Some(colour) = part[0].look.paper.as_deref().filter(|colour| *colour != paper(theme)) {
             let (x, width) = (MARGIN + column * CELL, part.len() * CELL);
-            write!(
-                out,
-                "<rect x=\"{x}\" y=\"{}\" width=\"{width}\" height=\"{LINE}\" fill=\"{colour}\"/>",
-                top(at)
-            )
-            .unwrap();
+            write!(out, "<rect x=\"{x}\" y=\"{}\" width=\"{width}\" height=\"{LINE}\" fill=\"{colour}\"/>", top(at))
+                .unwrap();
         }
         column += part.len();
     }

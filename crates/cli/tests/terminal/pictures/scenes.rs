@@ -128,6 +128,31 @@ fn edit() -> Value {
     json!({"file_path": "src/cart.ts", "old_string": BEFORE, "new_string": AFTER})
 }
 
+/// What `gimlet demo` prints, with the folder of another run.
+pub(crate) fn demo() -> ScreenPicture {
+    let sandbox = Sandbox::new(EXE);
+    let run = sandbox.gimlet(&["demo"]).env("TMPDIR", "/tmp").env("COLORTERM", "truecolor");
+    let terminal = run.terminal(96, 60);
+    terminal.wait_for("explain this project");
+    let mut picture = terminal.picture(PictureTheme::Dark);
+    let folder = "/tmp/gimlet-demo-";
+    let made = picture.texts().iter().find_map(|row| row.find(folder).map(|at| row[at..].to_owned()));
+    let made = made.expect("the demo names its folder");
+    let made = &made[..folder.len()
+        + made[folder.len()..].find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(made.len() - folder.len())];
+    let steady = format!("{folder}{}", &"1f9c2a7b3d5e"[..made.len() - folder.len()]);
+    replace_text(&mut picture, made, &steady);
+    std::fs::remove_dir_all(made).unwrap();
+    // What follows the verdict is advice with paths of this run.
+    let verdict = picture.texts().iter().position(|row| row.starts_with('✓'));
+    picture.keep_rows(verdict.expect("the demo passes") + 1);
+    picture
+}
+
+fn replace_text(picture: &mut ScreenPicture, from: &str, to: &str) {
+    picture.replace(|row| row.match_indices(from).map(|(at, part)| (at..at + part.len(), to.to_owned())).collect());
+}
+
 pub(crate) fn start() -> ScreenPicture {
     let shop = Shop::scripted(DARK, []);
     git(&shop, &["init", "-q", "-b", "main"]);
@@ -161,7 +186,10 @@ pub(crate) fn trust() -> ScreenPicture {
     let settings = json!({"hooks": {"PostToolUse": format}, "permissions": {"allow": ["Bash(npm test)"]}});
     shop.write(".claude/settings.json", &settings.to_string());
     let terminal = shop.run(&[]).terminal(96, 40);
-    shop.when(&terminal, &["Do you trust", "tickets", "esc to "])
+    let mut picture = shop.when(&terminal, &["Do you trust", "tickets", "esc for no"]);
+    let home = shop.sandbox.home();
+    replace_text(&mut picture, home.to_str().unwrap(), "/home/ada");
+    picture
 }
 
 pub(crate) fn session(size: (u16, u16), look: TerminalLook) -> ScreenPicture {
@@ -191,7 +219,9 @@ pub(crate) fn failure() -> ScreenPicture {
         DARK,
         [
             ScriptedReply::tool("Bash", json!({"command": "sh build.sh", "description": "Build the project"})),
-            ScriptedReply::text("`count` may be missing in old orders: the type says so since yesterday. I will use 1 there."),
+            ScriptedReply::text(
+                "`count` may be missing in old orders: the type says so since yesterday. I will use 1 there.",
+            ),
         ],
     );
     let mut log: String = (1..=30).map(|n| format!("echo 'compiled src/part{n}.ts'\n")).collect();
@@ -222,7 +252,8 @@ pub(crate) fn changes() -> ScreenPicture {
 }
 
 pub(crate) fn permission(size: (u16, u16), look: TerminalLook) -> ScreenPicture {
-    let command = json!({"command": "git commit -m \"Multiply prices by their count\"", "description": "Commit the fix"});
+    let command =
+        json!({"command": "git commit -m \"Multiply prices by their count\"", "description": "Commit the fix"});
     let shop = Shop::scripted(
         look,
         [ScriptedReply::message(vec![
@@ -388,7 +419,8 @@ pub(crate) fn transcript() -> ScreenPicture {
 }
 
 fn todos(states: [&str; 3]) -> Value {
-    let todo = |content: &str, active: &str, state: &str| json!({"content": content, "activeForm": active, "status": state});
+    let todo =
+        |content: &str, active: &str, state: &str| json!({"content": content, "activeForm": active, "status": state});
     json!({"todos": [
         todo("Find the rounding", "Looking for the rounding", states[0]),
         todo("Fix cart.ts", "Fixing cart.ts", states[1]),
@@ -403,7 +435,8 @@ pub(crate) fn work() -> ScreenPicture {
         let input = json!({"description": name, "prompt": prompt, "subagent_type": "general-purpose", "run_in_background": true});
         ScriptedBlock::tool("Agent", &input)
     };
-    let (first, second) = (agent("Where is it rounded", "look at rounding"), agent("Which tests exist", "look at tests"));
+    let (first, second) =
+        (agent("Where is it rounded", "look at rounding"), agent("Which tests exist", "look at tests"));
     let server = ModelServer::with_handler(move |request| {
         let is_main = request.all_text().contains("fix the rounding");
         match (is_main, request.tool_results().len()) {
@@ -411,21 +444,28 @@ pub(crate) fn work() -> ScreenPicture {
                 ScriptedBlock::text("Two agents look around while I begin."),
                 ScriptedBlock::tool("TodoWrite", &todos(["completed", "in_progress", "pending"])),
                 first.clone(),
-                second.clone(),
             ]),
+            // One after the other, so that their order is always the same.
+            (true, 2) => ScriptedReply::message(vec![second.clone()]),
             (false, 0) => ScriptedReply::tool("Grep", json!({"pattern": "round", "path": "src"})),
             _ => ScriptedReply::text("Done.").gate(&held),
         }
+        .model(MODEL)
+        .tokens(9_000, 240)
     });
     let shop = Shop::new(server, DARK);
     let mut terminal = shop.open((120, 30), &["--allowedTools", "TodoWrite,Agent"]);
-    let picture = shop.asked(&mut terminal, "fix the rounding", &["☐ Run all tests", "Where is it rounded", "Which tests exist"]);
+    terminal.send("fix the rounding\r");
+    terminal.wait_until("both agents at work", |screen| {
+        screen.contains("☐ Run all tests") && screen.matches("1 call · Grep").count() == 2
+    });
+    let picture = shop.draw(&terminal);
     gate.open_all();
     picture
 }
 
 pub(crate) fn tasks() -> ScreenPicture {
-    let command = "echo 'ready on http://localhost:3000'; until test -e stop; do sleep 0.02; done";
+    let command = "sh serve.sh";
     let shop = Shop::scripted(
         DARK,
         [
@@ -436,11 +476,19 @@ pub(crate) fn tasks() -> ScreenPicture {
             ScriptedReply::text("The server runs in the background."),
         ],
     );
-    let mut terminal = shop.open((96, 24), &["--allowedTools", "Bash"]);
+    shop.write("serve.sh", "echo 'ready on http://localhost:3000'\nuntil test -e stop; do sleep 0.02; done\n");
+    let mut terminal = shop.open((96, 24), &["--allowedTools", "Bash(sh serve.sh)"]);
     shop.answered(&mut terminal, "start the server", "in the background.");
     terminal.send("/tasks\r");
-    let picture = shop.when(&terminal, &["running", "ready on http"]);
+    let mut picture = shop.when(&terminal, &["running", "ready on http"]);
     shop.write("stop", "");
+    // The name of the task differs.
+    picture.replace(|row| {
+        let name = row.find("shell b").map(|at| at + "shell ".len());
+        name.map(|at| (at..at + row[at..].find(' ').unwrap_or(row.len() - at), "b4c7m2x9q".to_owned()))
+            .into_iter()
+            .collect()
+    });
     picture
 }
 
@@ -452,23 +500,35 @@ fn screen(shop: &Shop, size: (u16, u16), args: &[&str], command: &str, shown: &[
 
 pub(crate) fn config() -> ScreenPicture {
     let shop = Shop::scripted(DARK, []);
-    screen(&shop, (100, 30), &[], "/config", &["settings"])
+    screen(&shop, (100, 30), &[], "/config", &["Settings", "❯ ", "user"])
 }
 
 pub(crate) fn model() -> ScreenPicture {
-    screen(&Shop::scripted(DARK, []), (100, 24), &[], "/model", &["Opus", "$"])
+    screen(&Shop::scripted(DARK, []), (100, 24), &[], "/model", &["Another model", "price of a million tokens"])
 }
 
 pub(crate) fn mcp() -> ScreenPicture {
     let shop = Shop::scripted(DARK, []);
     let broken = json!({"command": "docs-server", "args": ["--port", "0"]});
     let servers = json!({"mcpServers": {"tickets": mcp_server(&[]), "docs": broken}}).to_string();
-    screen(&shop, (96, 24), &["--mcp-config", &servers], "/mcp", &["connected", "failed"])
+    screen(&shop, (96, 24), &["--mcp-config", &servers], "/mcp", &["◆ connected", "✕ failed", "checks it"])
 }
 
+/// What the program sends differs with the system it runs on; the figures are those of some run.
 pub(crate) fn context() -> ScreenPicture {
     let shop = Shop::scripted(DARK, [ScriptedReply::text("Hello.").tokens(24_000, 300)]);
     let mut terminal = shop.open((80, 30), &[]);
     shop.answered(&mut terminal, "hello", "Hello.");
-    shop.asked(&mut terminal, "/context", &["Free space"])
+    let mut picture = shop.asked(&mut terminal, "/context", &["Free space", "esc to close"]);
+    picture.replace(|row| {
+        let figures = [
+            ("System prompt  ", "880 tokens (0.4%)"),
+            ("System tools  ", "4,800 tokens (2.4%)"),
+            ("Messages  ", "3,560 tokens (1.8%)"),
+            ("Free space  ", "157,760 tokens (78.9%)"),
+        ];
+        let figure = figures.iter().find_map(|(name, figure)| Some((row.find(name)? + name.len(), *figure)));
+        figure.map(|(at, figure)| (at..row.trim_end().len(), figure.to_owned())).into_iter().collect()
+    });
+    picture
 }

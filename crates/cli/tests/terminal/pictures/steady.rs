@@ -82,8 +82,14 @@ fn clock_times(row: &str) -> Vec<(Range<usize>, String)> {
     let bytes = row.as_bytes();
     let is_clock = |at: &usize| {
         let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-        let free = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b':');
-        digit(*at) && digit(at + 1) && bytes.get(at + 2) == Some(&b':') && digit(at + 3) && digit(at + 4)
+        let free = |at: Option<usize>| {
+            at.and_then(|at| bytes.get(at)).is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b':')
+        };
+        digit(*at)
+            && digit(at + 1)
+            && bytes.get(at + 2) == Some(&b':')
+            && digit(at + 3)
+            && digit(at + 4)
             && free(at.checked_sub(1))
             && free(Some(at + 5))
     };
