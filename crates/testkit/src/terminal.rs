@@ -129,6 +129,11 @@ impl TestTerminal {
         self.shared.seen.lock().unwrap().parser.screen().cursor_position()
     }
 
+    /// True while the cursor is visible.
+    pub fn is_cursor_shown(&self) -> bool {
+        !self.shared.seen.lock().unwrap().parser.screen().hide_cursor()
+    }
+
     /// All bytes written so far.
     pub fn bytes(&self) -> Vec<u8> {
         self.shared.seen.lock().unwrap().bytes.clone()
