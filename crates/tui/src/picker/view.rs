@@ -37,8 +37,8 @@ impl SessionPicker {
             rows.push(StyledLine::styled("Resume a conversation ", accent.bold()).and(self.facts(), faint));
         }
         let (label, editor) = match &self.rename {
-            Some(name) => ("name: ", name),
-            None => ("search: ", &self.query),
+            Some(name) => ("Name: ", name),
+            None => ("Search: ", &self.query),
         };
         let before = text::clean(&editor.text()[..editor.cursor()]);
         let caret = Caret {

@@ -58,7 +58,9 @@ fn durations(row: &str) -> Vec<Range<usize>> {
         for (at, _) in row.match_indices(unit) {
             let end = at + unit.len();
             let digits = row[..at].trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            let ends = row[end..].chars().next().is_none_or(|next| !next.is_alphanumeric());
+            // How old a conversation is was set.
+            let is_age = row[end..].starts_with(" ago");
+            let ends = !is_age && row[end..].chars().next().is_none_or(|next| !next.is_alphanumeric());
             let begins = digits.chars().next_back().is_none_or(|before| !before.is_alphanumeric() && before != '$');
             if digits.len() < at && ends && begins {
                 found.push(digits.len()..end);
