@@ -15,6 +15,7 @@ const OBJECTS: &[(&str, &str)] = &[
     ("Settings", ""),
     ("PermissionSettings", "permissions."),
     ("AttributionSettings", "attribution."),
+    ("BudgetSettings", "budgets."),
     ("WorktreeSettings", "worktree."),
     ("SandboxSettings", "sandbox."),
     ("SandboxFilesystem", "sandbox.filesystem."),

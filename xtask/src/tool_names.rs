@@ -14,11 +14,11 @@ const ALLOWED: &[(&str, &str)] = &[
     ("crates/acp/src/call_display.rs", "labels from the input fields of each tool"),
     ("crates/acp/src/updates.rs", "the plan shown by an editor, from the fields of each task tool"),
     ("crates/tui/src/app/tools", "labels and results from the fields of each tool"),
+    ("crates/tui/src/app/rule_suggestions.rs", "rules in words, from the syntax that each tool has"),
     ("crates/tui/src/app/todos.rs", "the todo list, from the fields of each task tool"),
     ("crates/tui/src/app/dialog", "previews and editable fields, from the input of each tool"),
     ("crates/store/src/checkpoints/log.rs", "calls in transcripts of another program, whose tools have no facts here"),
     ("crates/testkit/src/clumsy", "the calls a scripted model makes"),
-    ("crates/cli/src/demo/printer.rs", "the printed demo, from the input fields of its two tools"),
 ];
 
 /// Crates that define tools.

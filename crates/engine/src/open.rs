@@ -327,7 +327,7 @@ impl SessionAssembly {
                 "Note: gimlet does not know the model {}. A context window of {} tokens is assumed; \
                  CLAUDE_CODE_MAX_CONTEXT_TOKENS=N sets another one.",
                 self.model.id,
-                session_parts::context::usage::thousands(facts.context_window)
+                wire::counting::thousands(facts.context_window)
             )
         })
     }

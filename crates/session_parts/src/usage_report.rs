@@ -1,13 +1,13 @@
 //! What was used and what it cost, from recorded responses: grouped by day, session, project, model or agent, priced
 //! with the catalogue.
 
-pub use crate::context::usage::thousands;
 use model::catalog::{self, ModelCatalog, ModelFacts};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::StoreLayout;
 use store::agents::Sidecar;
 use store::usage::{self as recorded, RecordedMiss, RecordedResponse, RecordedUsage, TokenCounts, UsageFile};
 use sys::clock;
+pub use wire::counting::thousands;
 use wire::usage::Usage;
 
 /// What one row of a report stands for.

@@ -21,6 +21,19 @@ pub fn plural<N: Copy + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     }
 }
 
+/// `12,345`
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,5 +44,10 @@ mod tests {
         assert_eq!(counted(2_u64, "match"), "2 matches");
         assert_eq!(counted(3_usize, "directory"), "3 directories");
         assert_eq!([plural(1, "reply"), plural(2, "reply"), plural(2, "key")], ["reply", "replies", "keys"]);
+    }
+
+    #[test]
+    fn long_numbers_are_grouped() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -15,7 +15,8 @@ const FILES: &[(&str, &str)] = &[
     ("test.sh", include_str!("../../demo/project/test.sh")),
 ];
 /// Exactly what the task needs; reading inside the project needs no rule.
-pub(super) const RULES: [&str; 2] = ["Bash(sh test.sh)", "Edit(/roman.sh)"];
+const COMMAND_RULE: &str = "Bash(sh test.sh)";
+pub(super) const RULES: [&str; 2] = [COMMAND_RULE, "Edit(/roman.sh)"];
 const KEPT_VARIABLES: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
 /// What the interface wants to know of the terminal, and how the user wants it.
 const TERMINAL_VARIABLES: [&str; 9] = [
@@ -82,7 +83,7 @@ impl DemoStage {
     /// The same for the interface: edits are asked about, and the terminal is described to it.
     pub(super) fn interactive_boot(&self, user: &Env) -> StartRequest {
         let mut boot = self.boot();
-        boot.options.permissions.allowed.retain(|rule| !rule.starts_with("Edit"));
+        boot.options.permissions.allowed = vec![COMMAND_RULE.to_owned()];
         boot.options.host.partial_messages = true;
         boot.options.host.multi_turn = true;
         boot.options.host.replay_history = true;

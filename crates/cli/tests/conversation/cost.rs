@@ -401,7 +401,7 @@ fn limited(reset_at: u64) -> ScriptedReply {
 }
 
 fn now() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
+    sys::clock::now_ms() / 1000
 }
 
 /// [LNG-37] [SDK-159] Limits are told when they change; the result and the hook of a failed turn name the reset.

@@ -47,7 +47,9 @@ fn a_resumed_conversation_looks_as_it_did() {
         ScriptedReply::tool("Write", json!({"file_path": new, "content": "one\ntwo\n"})),
         ScriptedReply::text("- a point\n- another\n\nAll of it is done."),
     ];
-    replies.into_iter().for_each(|reply| server.push(reply));
+    for reply in replies {
+        server.push(reply);
+    }
     let mut terminal = start(&sandbox, &["--allowedTools", "Bash,Read,Write"]);
     terminal.send("do it all\r");
     terminal.wait_for("All of it is done.");
@@ -81,9 +83,12 @@ fn a_resumed_conversation_looks_as_it_did() {
 
 #[test]
 fn a_running_command_shows_its_last_line_and_says_that_it_was_moved() {
-    let server = ModelServer::with_handler(|request| match request.tool_results().is_empty() {
-        true => ScriptedReply::tool("Bash", json!({"command": "sh work.sh"})),
-        false => ScriptedReply::text("It goes on."),
+    let server = ModelServer::with_handler(|request| {
+        if request.tool_results().is_empty() {
+            ScriptedReply::tool("Bash", json!({"command": "sh work.sh"}))
+        } else {
+            ScriptedReply::text("It goes on.")
+        }
     });
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write("work.sh", format!("printf '10 %%\\r20 %%'\n{WAIT}\necho done\n"));

@@ -6,8 +6,8 @@ use model::estimate;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use session_parts::context::ModelContext;
-use session_parts::context::usage::thousands;
 use std::fmt::Write;
+use wire::counting::thousands;
 
 /// How the context window is used now.
 #[derive(Clone, Debug, Serialize)]
@@ -179,15 +179,5 @@ fn section(text: &mut String, title: &str, rows: impl Iterator<Item = (String, u
     write!(text, "\n\n### {title}\n").ok();
     for (name, tokens) in rows {
         write!(text, "\n- {name}: {}", thousands(tokens)).ok();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn large_numbers_are_legible() {
-        for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(session_parts::context::usage::thousands(number), shown);
-        }
     }
 }

@@ -5,10 +5,10 @@ use crate::command_table::described;
 use crate::session::{LiveSession, SessionIo};
 use model::estimate;
 use session_parts::cache_watch::CacheMiss;
-use session_parts::context::usage::thousands;
 use session_parts::usage_report::{self, UsageGrouping, UsageRange};
 use std::fmt::Write;
 use store::StoreLayout;
+use wire::counting::thousands;
 use wire::sdk::RateLimitInfo;
 use wire::settings::RuleBehaviour;
 

@@ -3,9 +3,9 @@
 use super::CommandReply;
 use crate::session::LiveSession;
 use model::EffortLevel;
-use session_parts::context::usage::thousands;
 use std::fmt::Write;
 use tokio_util::sync::CancellationToken;
+use wire::counting::thousands;
 
 /// `None` when the process must stop.
 pub(super) async fn model(session: &mut LiveSession, wanted: &str, token: &CancellationToken) -> Option<CommandReply> {

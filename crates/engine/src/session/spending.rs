@@ -5,7 +5,7 @@ use super::choice::ChoiceQuestion;
 use crate::turn_state::TurnState;
 use model::catalog;
 use session_parts::compaction_policy::OverflowRelief;
-use session_parts::context::usage::thousands;
+use wire::counting::thousands;
 use wire::usage::Usage;
 
 /// In US dollars.

@@ -128,7 +128,7 @@ impl fmt::Display for BudgetAmount {
         match self.unit {
             BudgetUnit::Usd if self.amount > 0.0 && self.amount < 0.1 => write!(f, "${:.4}", self.amount),
             BudgetUnit::Usd => write!(f, "${:.2}", self.amount),
-            BudgetUnit::Tokens => write!(f, "{} tokens", crate::context::usage::thousands(self.amount as u64)),
+            BudgetUnit::Tokens => write!(f, "{} tokens", wire::counting::thousands(self.amount as u64)),
         }
     }
 }

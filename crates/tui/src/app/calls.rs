@@ -178,7 +178,7 @@ impl HeldCalls {
         }
         let count = self.calls.len();
         let (name, sum) = match &self.group {
-            CallGroup::Read => ("Read", counted(count, "file")),
+            CallGroup::Read => (tools::READ_VERB, counted(count, "file")),
             CallGroup::Search(verb) => (*verb, counted(count, "time")),
             CallGroup::Server(server) => (server.as_str(), counted(count, "call")),
         };

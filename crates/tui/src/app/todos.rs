@@ -31,6 +31,11 @@ struct TodoWriteInput {
     todos: Vec<TodoRow>,
 }
 
+/// The list that a call of this tool writes; `None` for other tools.
+pub fn written_list<'a>(tool: &str, input: &'a Value) -> Option<&'a Vec<Value>> {
+    input.get("todos").and_then(Value::as_array).filter(|_| tool == "TodoWrite")
+}
+
 /// The list in the input of a TodoWrite call.
 pub fn parse_todo_write(input: &Value) -> Option<Vec<TodoRow>> {
     TodoWriteInput::deserialize(input).ok().map(|written| written.todos)

@@ -1,6 +1,7 @@
 //! A call of the record: its line, what came of it, and what is shown below.
 
 use super::{MARGIN, RecordLook, bound_text, limited};
+use crate::app::todos;
 use crate::app::tools::{self, CallDetail, CallEnd, CallLabel, CallOutcome, CallTale, LEAST_TIME, duration_words};
 use crate::diff::{self, DiffOptions};
 use engine::{ToolClass, tool_facts};
@@ -137,7 +138,7 @@ impl CallRecord {
 
     /// The list that the call wrote; in the stream the list at the prompt shows it.
     fn list_of_tasks(&self, look: &RecordLook<'_>) -> Vec<StyledLine> {
-        let todos = self.input.get("todos").and_then(Value::as_array).filter(|_| self.tool == "TodoWrite");
+        let todos = todos::written_list(&self.tool, &self.input);
         let Some(todos) = todos.filter(|_| look.limits.is_whole()) else { return Vec::new() };
         let row = |todo: &Value| {
             let text_of = |name: &str| todo.get(name).and_then(Value::as_str).unwrap_or_default();
