@@ -96,6 +96,16 @@ pictures! {
 }
 
 #[test]
+fn every_picture_is_shown_somewhere() {
+    let pages = ["README.md", "docs/terminal.md"].map(|page| folder().join("../..").join(page));
+    let text: String = pages.iter().map(|page| std::fs::read_to_string(page).unwrap()).collect();
+    for name in NAMES {
+        let picture = format!("pictures/{}.svg)", file_name(name));
+        assert!(text.contains(&picture), "{picture} is on no page");
+    }
+}
+
+#[test]
 fn every_picture_belongs_to_a_test() {
     let of_tests: BTreeSet<String> = NAMES.iter().map(|name| format!("{}.svg", file_name(name))).collect();
     let files = std::fs::read_dir(folder()).unwrap();

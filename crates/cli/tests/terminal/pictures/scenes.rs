@@ -131,21 +131,17 @@ fn edit() -> Value {
 /// What `gimlet demo` prints, with the folder of another run.
 pub(crate) fn demo() -> ScreenPicture {
     let sandbox = Sandbox::new(EXE);
-    let run = sandbox.gimlet(&["demo"]).env("TMPDIR", "/tmp").env("COLORTERM", "truecolor");
+    let run = sandbox.gimlet(&["demo"]).env("TMPDIR", sandbox.root()).env("COLORTERM", "truecolor");
     let terminal = run.terminal(96, 60);
     terminal.wait_for("explain this project");
     let mut picture = terminal.picture(PictureTheme::Dark);
-    let folder = "/tmp/gimlet-demo-";
-    let made = picture.texts().iter().find_map(|row| row.find(folder).map(|at| row[at..].to_owned()));
-    let made = made.expect("the demo names its folder");
-    let made = &made[..folder.len()
-        + made[folder.len()..].find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(made.len() - folder.len())];
-    let steady = format!("{folder}{}", &"1f9c2a7b3d5e"[..made.len() - folder.len()]);
-    replace_text(&mut picture, made, &steady);
-    std::fs::remove_dir_all(made).unwrap();
     // What follows the verdict is advice with paths of this run.
     let verdict = picture.texts().iter().position(|row| row.starts_with('✓'));
     picture.keep_rows(verdict.expect("the demo passes") + 1);
+    let made = std::fs::read_dir(sandbox.root()).unwrap().map(|entry| entry.unwrap().path());
+    let made = made.into_iter().find(|path| path.to_string_lossy().contains("gimlet-demo-"));
+    let made = made.expect("the demo makes a folder");
+    replace_text(&mut picture, made.to_str().unwrap(), "/tmp/gimlet-demo-1f9c2a7b");
     picture
 }
 
@@ -285,7 +281,8 @@ pub(crate) fn diff(look: TerminalLook) -> ScreenPicture {
         [ScriptedReply::tool("Read", json!({"file_path": "src/cart.ts"})), ScriptedReply::tool("Edit", edit())],
     );
     let mut terminal = shop.open((96, 32), &[]);
-    shop.asked(&mut terminal, "multiply by the count", &["1. Yes", "esc to cancel"])
+    // The change is shown in its file, once that was read.
+    shop.asked(&mut terminal, "multiply by the count", &["1. Yes", "esc to cancel", "6   export function total"])
 }
 
 pub(crate) fn plan() -> ScreenPicture {
@@ -396,8 +393,13 @@ pub(crate) fn picker() -> ScreenPicture {
         file.set_modified(std::time::SystemTime::now() - age).unwrap();
     }
     let terminal = shop.run(&["--resume"]).terminal(96, 20);
-    let shown: Vec<&str> = asked.to_vec();
-    shop.when(&terminal, &shown)
+    let mut picture = shop.when(&terminal, &asked);
+    // A transcript is as large as the paths in it are long.
+    picture.replace(|row| {
+        let size = row.find(" kB · shop").map(|at| (row.len() - row.trim_start().len()..at, "4.4".to_owned()));
+        size.into_iter().collect()
+    });
+    picture
 }
 
 pub(crate) fn transcript() -> ScreenPicture {
