@@ -301,8 +301,8 @@ fn hints_go_after_five_conversations() {
             let id = format!("11111111-2222-4333-8444-55555555555{n}");
             json!({"display": "hi", "pastedContents": {}, "timestamp": 1, "project": "/p", "sessionId": id})
         };
-        let lines: String = (0..count).map(|n| format!("{}\n", entry(n))).collect();
-        sandbox.write_config("history.jsonl", lines);
+        let lines: Vec<String> = (0..count).map(|n| format!("{}\n", entry(n))).collect();
+        sandbox.write_config("history.jsonl", lines.concat());
         let screen = start(&sandbox).screen();
         assert_eq!([screen.contains("? for shortcuts"), screen.contains("/resume")], [is_shown; 2], "{screen}");
     }
@@ -329,7 +329,7 @@ fn the_prompt_is_written_in_an_editor() {
 
 #[test]
 fn a_long_command_is_printed_in_full_above_its_question() {
-    let command: String = (0..60).map(|n| format!("mytool part-{n}-of-it\n")).collect();
+    let command = (0..60).map(|n| format!("mytool part-{n}-of-it\n")).collect::<Vec<_>>().concat();
     let server = ModelServer::script([ScriptedReply::tool("Bash", json!({"command": command}))]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox);

@@ -44,5 +44,5 @@ fn text(row: &str) -> String {
             out.push_str(text);
         }
     }
-    out.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+    out.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }

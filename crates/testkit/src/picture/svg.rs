@@ -110,7 +110,7 @@ fn frame(
          text {{ font: 13.29px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; white-space: pre; fill: {ink} }}\n{}</style>\n\
          <rect width=\"{width}\" height=\"{height}\" rx=\"10\" fill=\"{paper}\"/>\n\
          <path d=\"M0 {TITLE_BAR}V10A10 10 0 0 1 10 0H{}A10 10 0 0 1 {width} 10V{TITLE_BAR}Z\" fill=\"{bar}\"/>\n",
-        escaped(label),
+        escaped(label).replace('"', "&quot;"),
         styles.rules(),
         width - 10
     );
@@ -215,7 +215,7 @@ fn span(run: &StyledRun<'_>, styles: &mut StyleClasses) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Whether two cells belong to one run of text.

@@ -220,7 +220,7 @@ pub(crate) fn failure() -> ScreenPicture {
             ),
         ],
     );
-    let mut log: String = (1..=30).map(|n| format!("echo 'compiled src/part{n}.ts'\n")).collect();
+    let mut log = (1..=30).map(|n| format!("echo 'compiled src/part{n}.ts'\n")).collect::<Vec<_>>().concat();
     log.push_str(
         "echo \"src/cart.ts:9:26 - error TS18048: 'item.count' is possibly 'undefined'.\"\necho\n\
          echo '9     sum += item.price * item.count;'\necho '                           ~~~~~~~~~~'\necho\n\
@@ -360,7 +360,7 @@ pub(crate) fn history() -> ScreenPicture {
         "the total is wrong when somebody buys two of a thing",
         "write a test for the cart:\n- empty\n- two of a thing\n- a discount of 10 %",
     ];
-    let lines: String = prompts
+    let lines: Vec<String> = prompts
         .iter()
         .enumerate()
         .map(|(at, prompt)| {
@@ -369,7 +369,7 @@ pub(crate) fn history() -> ScreenPicture {
             format!("{entry}\n")
         })
         .collect();
-    shop.sandbox.write_config("history.jsonl", lines);
+    shop.sandbox.write_config("history.jsonl", lines.concat());
     let mut terminal = shop.open((80, 20), &[]);
     terminal.send(CTRL_R);
     terminal.send("cart");
@@ -390,7 +390,8 @@ pub(crate) fn picker() -> ScreenPicture {
         let new = shop.sandbox.transcript_paths().into_iter().find(|path| !known.contains(path)).unwrap();
         let age = std::time::Duration::from_secs([20 * 3600, 5 * 3600, 2 * 3600, 60 * 12][at] + 30);
         let file = std::fs::File::options().write(true).open(new).unwrap();
-        file.set_modified(std::time::SystemTime::now() - age).unwrap();
+        let written = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(written - age).unwrap();
     }
     let terminal = shop.run(&["--resume"]).terminal(96, 20);
     let mut picture = shop.when(&terminal, &asked);
