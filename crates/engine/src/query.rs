@@ -175,16 +175,20 @@ pub fn heading(transcript: &Path) -> session_parts::export::ExportHeading {
     }
 }
 
+fn ago(count: u64, unit: &str) -> String {
+    format!("{} ago", wire::counting::counted(count, unit))
+}
+
 /// The time since `at_ms` as short text.
 pub fn age(at_ms: u64) -> String {
     let minutes = sys::clock::now_ms().saturating_sub(at_ms) / 60_000;
     match minutes {
         0 => "just now".into(),
-        1..60 => format!("{minutes}m ago"),
-        60..1_440 => format!("{}h ago", minutes / 60),
-        1_440..43_200 => format!("{}d ago", minutes / 1_440),
-        43_200..525_600 => format!("{}mo ago", minutes / 43_200),
-        _ => format!("{}y ago", minutes / 525_600),
+        1..60 => format!("{minutes} min ago"),
+        60..1_440 => format!("{} h ago", minutes / 60),
+        1_440..43_200 => ago(minutes / 1_440, "day"),
+        43_200..525_600 => ago(minutes / 43_200, "month"),
+        _ => ago(minutes / 525_600, "year"),
     }
 }
 

@@ -88,6 +88,7 @@ fn lines_are_counted_as_people_do() {
         told("Read", &json!({}), &outcome("", false, detail)).facts.join("")
     };
     assert_eq!(read("a\nb\n", 3, 3), "2 lines");
+    assert_eq!(read("a\nb\n", 2, 2), "2 lines");
     assert_eq!(read("a\nb", 2, 2), "2 lines");
     assert_eq!(read("a", 1, 40), "1 of 40 lines");
 }
