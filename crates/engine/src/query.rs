@@ -3,6 +3,7 @@
 
 use serde_json::value::RawValue;
 use session_parts::start_error::{StartError, StartFailure};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use store::resume::{EntryKind, LoadOptions, load};
 use store::{LoadedEntry, StoreLayout, find, list};
@@ -199,4 +200,12 @@ pub fn size(bytes: u64) -> String {
         1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
         _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
+}
+
+/// Where in a prompt files and folders of the project are named with `@` that exist.
+pub fn file_mentions(prompt: &str, cwd: &Path, home: Option<&Path>) -> Vec<Range<usize>> {
+    let home = home.map(Path::to_path_buf);
+    let workspace =
+        tools::Workspace { cwd: cwd.to_path_buf(), project: cwd.to_path_buf(), additional: Vec::new(), home };
+    session_parts::skills::invoke::file_mentions(prompt, &workspace)
 }
