@@ -8,20 +8,12 @@ use std::process::Command;
 
 /// Runs `crates/cli/demo/script.json` and stores the output of `--record`.
 pub(crate) fn record(root: &Path) -> Result<()> {
-    run_ignored_test(root, "hosts", "record_the_demo")
-}
-
-/// Draws `docs/demo.svg`.
-pub(crate) fn picture(root: &Path) -> Result<()> {
-    run_ignored_test(root, "terminal", "draw_the_demo")
+    let args = ["test", "-p", "gimlet-cli", "--test", "hosts", "--quiet", "--", "--ignored", "record_the_demo"];
+    steps::run(Command::new(cargo_program()).args(args).current_dir(root))
 }
 
 /// Draws `docs/pictures` from the real interface.
 pub(crate) fn pictures(root: &Path) -> Result<()> {
-    run_ignored_test(root, "terminal", "pictures::")
-}
-
-fn run_ignored_test(root: &Path, target: &str, name: &str) -> Result<()> {
-    let args = ["test", "-p", "gimlet-cli", "--test", target, "--quiet", "--", "--ignored", name];
-    steps::run(Command::new(cargo_program()).args(args).current_dir(root))
+    let args = ["test", "-p", "gimlet-cli", "--test", "terminal", "--quiet", "--", "pictures::"];
+    steps::run(Command::new(cargo_program()).args(args).env("GIMLET_WRITE_PICTURES", "1").current_dir(root))
 }

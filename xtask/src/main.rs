@@ -71,8 +71,7 @@ const USAGE: &str = "Usage: cargo xtask <task>
     --binary FILE         trace this binary, which has symbols and was linked with an empty script
   sizes                 list the longest files and functions, and the largest cycle of modules of each crate
   record-demo           record the demo's cassette from its script
-  demo-svg              draw docs/demo.svg from the demo's output
-  pictures              draw docs/pictures from the interface in a terminal";
+  pictures              draw docs/pictures from the interface in a terminal; a test compares them";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -107,7 +106,6 @@ fn main() -> ExitCode {
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),
         ["pictures"] => demo::pictures(&root()),
-        ["demo-svg"] => demo::picture(&root()),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -52,7 +52,7 @@ fn login(flags: &[&str], env: &Env) -> Result<(String, u8), String> {
         return Err("Error: that is not an API key: one line of printable ASCII is expected. Nothing was stored".into());
     }
     let file = credential_store::store_key(env, &key, expires_at).map_err(|error| format!("Error: {error}"))?;
-    let mut text = format!("The key is stored in {}, readable by you alone.", file.display());
+    let mut text = format!("Key saved in {}, readable by you alone.", file.display());
     for name in ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"] {
         if env.get(name).is_some() {
             write!(text, "\nNote: {name} is set and is used instead of it.").ok();

@@ -3,6 +3,7 @@
 
 use serde_json::value::RawValue;
 use session_parts::start_error::{StartError, StartFailure};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use store::resume::{EntryKind, LoadOptions, load};
 use store::{LoadedEntry, StoreLayout, find, list};
@@ -174,16 +175,20 @@ pub fn heading(transcript: &Path) -> session_parts::export::ExportHeading {
     }
 }
 
+fn ago(count: u64, unit: &str) -> String {
+    format!("{} ago", wire::counting::counted(count, unit))
+}
+
 /// The time since `at_ms` as short text.
 pub fn age(at_ms: u64) -> String {
     let minutes = sys::clock::now_ms().saturating_sub(at_ms) / 60_000;
     match minutes {
         0 => "just now".into(),
-        1..60 => format!("{minutes}m ago"),
-        60..1_440 => format!("{}h ago", minutes / 60),
-        1_440..43_200 => format!("{}d ago", minutes / 1_440),
-        43_200..525_600 => format!("{}mo ago", minutes / 43_200),
-        _ => format!("{}y ago", minutes / 525_600),
+        1..60 => format!("{minutes} min ago"),
+        60..1_440 => format!("{} h ago", minutes / 60),
+        1_440..43_200 => ago(minutes / 1_440, "day"),
+        43_200..525_600 => ago(minutes / 43_200, "month"),
+        _ => ago(minutes / 525_600, "year"),
     }
 }
 
@@ -195,4 +200,12 @@ pub fn size(bytes: u64) -> String {
         1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
         _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
+}
+
+/// Where in a prompt files and folders of the project are named with `@` that exist.
+pub fn file_mentions(prompt: &str, cwd: &Path, home: Option<&Path>) -> Vec<Range<usize>> {
+    let home = home.map(Path::to_path_buf);
+    let workspace =
+        tools::Workspace { cwd: cwd.to_path_buf(), project: cwd.to_path_buf(), additional: Vec::new(), home };
+    session_parts::skills::invoke::file_mentions(prompt, &workspace)
 }

@@ -263,7 +263,7 @@ pub fn nested_memory(path: &str, text: &str) -> String {
 }
 
 pub fn attached_file(path: &str, content: &str) -> String {
-    reminder(&format!("The file {path}, which the instructions mention, as Read shows it:\n\n{content}"))
+    reminder(&format!("{path}, named with @, as Read shows it:\n\n{content}"))
 }
 
 /// The section about the output style.

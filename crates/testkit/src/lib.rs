@@ -22,6 +22,7 @@ mod wait;
 pub use captured::CapturedRequest;
 pub use gate::ReplyGate;
 pub use message::{ScriptedBlock, ScriptedEvent, ScriptedMessage};
+pub use picture::{PictureTheme, ScreenPicture, first_difference};
 pub use reply::ScriptedReply;
 pub use sandbox::{FinishedRun, GimletRun, RunningGimlet, Sandbox, stream_lines};
 pub use server::ModelServer;

@@ -1,27 +1,27 @@
-//! A screen as SVG. Every run of cells with equal style is positioned and stretched to its cells, so that the picture
-//! looks the same in any monospace font.
+//! A screen as a picture: the cells of the emulator, in which a test replaces what differs from run to run, drawn as SVG.
+//! Each row of the screen is one line of the SVG, and cells of equal style are one run, positioned and stretched to its
+//! cells, so that the picture is small, looks the same in any monospace font, and can be compared row by row.
 
-use std::fmt::Write;
-use vt100::{Cell, Color, Screen};
+mod compare;
+mod svg;
 
-const LINE: usize = 18;
-const CHARACTER: f64 = 7.83;
-const MARGIN: usize = 20;
-const TITLE_BAR: usize = 34;
-/// Drawn as a line, because many fonts lack it.
-const CORNER: &str = "⎿";
-const PAPER: &str = "#1b1e25";
-const INK: &str = "#d6d9e0";
-/// The sixteen terminal colours of a dark theme.
-const SIXTEEN: [&str; 16] = [
-    "#2b303b", "#ec7f78", "#7ecb7a", "#e5c07b", "#61afef", "#c678dd", "#56c8d8", "#d6d9e0", "#8b93a3", "#f2a19b",
-    "#9fdc9b", "#f0d59a", "#8ec5f5", "#d9a0ea", "#86dbe6", "#ffffff",
-];
+use std::ops::Range;
+use vt100::{Cell, Screen};
 
-/// The common style of a run of cells.
-#[derive(Clone, PartialEq)]
+pub use compare::first_difference;
+
+/// The colours of the window around a screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PictureTheme {
+    #[default]
+    Dark,
+    Light,
+}
+
+/// The style of a cell. Colours are `#rrggbb`; `None` is the colour of the window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct CellLook {
-    ink: String,
+    ink: Option<String>,
     paper: Option<String>,
     bold: bool,
     italic: bool,
@@ -29,157 +29,175 @@ struct CellLook {
     underline: bool,
 }
 
-struct StyledRun {
-    look: CellLook,
-    column: usize,
-    columns: usize,
+#[derive(Clone, Debug, PartialEq)]
+struct PictureCell {
+    /// Empty for the second half of a wide character.
     text: String,
+    look: CellLook,
 }
 
-/// The screen without empty rows at its end, in a window with this title.
-pub(crate) fn svg(screen: &Screen, title: &str) -> String {
-    let (rows, columns) = screen.size();
-    let lines: Vec<Vec<StyledRun>> = (0..rows).map(|row| runs(screen, row, columns)).collect();
-    let used = lines.iter().rposition(|line| !line.is_empty()).map_or(1, |last| last + 1);
-    let width = MARGIN * 2 + (f64::from(columns) * CHARACTER) as usize;
-    let height = TITLE_BAR + MARGIN * 2 + used * LINE;
-    let mut out = frame(width, height, title);
-    for (index, line) in lines[..used].iter().enumerate() {
-        for run in line {
-            draw(run, TITLE_BAR + MARGIN + index * LINE, &mut out);
-        }
+impl PictureCell {
+    fn blank() -> Self {
+        Self { text: " ".into(), look: CellLook::default() }
     }
-    if !screen.hide_cursor() {
-        let (row, column) = screen.cursor_position();
-        let (x, y) = (at(usize::from(column)), TITLE_BAR + MARGIN + usize::from(row) * LINE);
-        writeln!(
-            out,
-            "<rect x=\"{x:.2}\" y=\"{y}\" width=\"{CHARACTER}\" height=\"{LINE}\" fill=\"{INK}\" opacity=\"0.7\"/>"
-        )
-        .unwrap();
-    }
-    out + "</svg>\n"
 }
 
-fn frame(width: usize, height: usize, title: &str) -> String {
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         aria-label=\"{title}\">\n<style>\n\
-         text {{ font: 13px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; white-space: pre }}\n</style>\n\
-         <rect width=\"{width}\" height=\"{height}\" rx=\"10\" fill=\"{PAPER}\"/>\n\
-         <path d=\"M0 {TITLE_BAR}V10A10 10 0 0 1 10 0H{}A10 10 0 0 1 {width} 10V{TITLE_BAR}Z\" fill=\"#282c35\"/>\n",
-        width - 10
-    );
-    for (index, colour) in ["#ec6a5e", "#f4bf4f", "#61c554"].iter().enumerate() {
-        writeln!(out, "<circle cx=\"{}\" cy=\"17\" r=\"6\" fill=\"{colour}\"/>", 22 + index * 20).unwrap();
-    }
-    writeln!(out, "<text x=\"{}\" y=\"21\" fill=\"#9aa2b1\" text-anchor=\"middle\">{title}</text>", width / 2).unwrap();
-    out
+/// The cells of a screen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScreenPicture {
+    rows: Vec<Vec<PictureCell>>,
+    cursor: Option<(usize, usize)>,
+    theme: PictureTheme,
 }
 
-fn at(column: usize) -> f64 {
-    MARGIN as f64 + column as f64 * CHARACTER
-}
-
-fn draw(run: &StyledRun, top: usize, out: &mut String) {
-    let (x, width) = (at(run.column), run.columns as f64 * CHARACTER);
-    if let Some(paper) = &run.look.paper {
-        writeln!(out, "<rect x=\"{x:.2}\" y=\"{top}\" width=\"{width:.2}\" height=\"{LINE}\" fill=\"{paper}\"/>")
-            .unwrap();
-    }
-    if run.text.trim().is_empty() {
-        return;
-    }
-    let look = &run.look;
-    if run.text == CORNER {
-        let (left, middle, right) = (x + CHARACTER * 0.4, top + LINE / 2 + 1, x + CHARACTER);
-        writeln!(out, "<path d=\"M{left:.2} {}V{middle}H{right:.2}\" fill=\"none\" stroke=\"{}\"/>", top + 3, look.ink)
-            .unwrap();
-        return;
-    }
-    let mut style = format!("fill=\"{}\"", look.ink);
-    for (is_so, text) in [
-        (look.bold, " font-weight=\"bold\""),
-        (look.italic, " font-style=\"italic\""),
-        (look.dim, " opacity=\"0.6\""),
-        (look.underline, " text-decoration=\"underline\""),
-    ] {
-        if is_so {
-            style.push_str(text);
-        }
-    }
-    let text = run.text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let y = top + 13;
-    writeln!(
-        out,
-        "<text x=\"{x:.2}\" y=\"{y}\" textLength=\"{width:.2}\" lengthAdjust=\"spacingAndGlyphs\" {style} \
-         xml:space=\"preserve\">{text}</text>"
-    )
-    .unwrap();
-}
-
-/// The cells of a row as runs of equal style; blanks without colour are left out.
-fn runs(screen: &Screen, row: u16, columns: u16) -> Vec<StyledRun> {
-    let mut runs: Vec<StyledRun> = Vec::new();
-    for column in 0..columns {
-        let Some(cell) = screen.cell(row, column).filter(|cell| !cell.is_wide_continuation()) else { continue };
-        let (look, column) = (look(cell), usize::from(column));
-        let columns = if cell.is_wide() { 2 } else { 1 };
-        let text = if cell.has_contents() { cell.contents() } else { " " };
-        let joins = |run: &StyledRun| {
-            run.look == look && run.column + run.columns == column && run.text.trim() != CORNER && text != CORNER
+impl ScreenPicture {
+    /// The screen without empty rows at its end.
+    pub(crate) fn of(screen: &Screen, theme: PictureTheme) -> Self {
+        let (height, width) = screen.size();
+        let row = |row: u16| {
+            (0..width).filter_map(|column| screen.cell(row, column)).map(|cell| picture_cell(cell, theme)).collect()
         };
-        match runs.last_mut().filter(|run| joins(run)) {
-            Some(run) => {
-                run.text.push_str(text);
-                run.columns += columns;
+        let mut rows: Vec<Vec<PictureCell>> = (0..height).map(row).collect();
+        for row in &mut rows {
+            // The second half of a wide character has the style of the first.
+            for at in (1..row.len()).filter(|at| row[*at].text.is_empty()).collect::<Vec<_>>() {
+                row[at].look = row[at - 1].look.clone();
             }
-            None => runs.push(StyledRun { look, column, columns, text: text.to_owned() }),
+        }
+        let cursor = (!screen.hide_cursor()).then(|| screen.cursor_position());
+        let cursor = cursor.map(|(row, column)| (usize::from(row), usize::from(column)));
+        let is_used = |row: &Vec<PictureCell>| row.iter().any(|cell| *cell != PictureCell::blank());
+        let used = rows.iter().rposition(is_used).map_or(1, |last| last + 1);
+        rows.truncate(used.max(cursor.map_or(0, |(row, _)| row + 1)));
+        Self { rows, cursor, theme }
+    }
+
+    /// The texts of the rows.
+    pub fn texts(&self) -> Vec<String> {
+        self.rows.iter().map(|row| text(row).trim_end().to_owned()).collect()
+    }
+
+    /// Replaces parts of rows: `find` gets the text of a row and returns byte ranges, in order, and what stands there. The
+    /// blanks behind a part give way or fill up, so that what is aligned stays so.
+    pub fn replace(&mut self, find: impl Fn(&str) -> Vec<(Range<usize>, String)>) {
+        for row in &mut self.rows {
+            for (range, with) in find(&text(row)).into_iter().rev() {
+                replace_part(row, &range, &with);
+            }
         }
     }
-    for run in runs.iter_mut().filter(|run| run.look.paper.is_none() && !run.look.underline) {
-        let kept = run.text.trim_end_matches(' ').len();
-        run.columns -= run.text.len() - kept;
-        run.text.truncate(kept);
-        let led = run.text.len() - run.text.trim_start_matches(' ').len();
-        run.column += led;
-        run.columns -= led;
-        run.text.drain(..led);
+
+    /// Leaves out what stands below the first rows.
+    pub fn keep_rows(&mut self, count: usize) {
+        self.rows.truncate(count);
+        self.cursor = self.cursor.filter(|(row, _)| *row < count);
     }
-    runs.retain(|run| run.columns > 0);
-    runs
+
+    /// The picture in a window with this title; `label` describes it to those who do not see it.
+    pub fn svg(&self, title: &str, label: &str) -> String {
+        svg::draw(self, title, label)
+    }
 }
 
-fn look(cell: &Cell) -> CellLook {
-    let (ink, paper) = (colour(cell.fgcolor()), colour(cell.bgcolor()));
-    let (ink, paper) = if cell.inverse() {
-        (Some(paper.unwrap_or_else(|| PAPER.to_owned())), Some(ink.unwrap_or_else(|| INK.to_owned())))
-    } else {
-        (ink, paper)
+fn text(row: &[PictureCell]) -> String {
+    row.iter().map(|cell| cell.text.as_str()).collect()
+}
+
+/// The cell at a byte of the row's text.
+fn cell_at(row: &[PictureCell], byte: usize) -> usize {
+    let mut seen = 0;
+    let is_behind = |cell: &PictureCell| {
+        seen += cell.text.len();
+        seen > byte
     };
-    CellLook {
-        ink: ink.unwrap_or_else(|| INK.to_owned()),
-        paper,
-        bold: cell.bold(),
-        italic: cell.italic(),
-        dim: cell.dim(),
-        underline: cell.underline(),
+    row.iter().position(is_behind).unwrap_or(row.len())
+}
+
+fn replace_part(row: &mut Vec<PictureCell>, range: &Range<usize>, with: &str) {
+    let columns = row.len();
+    let (start, end) = (cell_at(row, range.start), cell_at(row, range.end));
+    let look = row.get(start).map(|cell| cell.look.clone()).unwrap_or_default();
+    let cells: Vec<PictureCell> =
+        with.chars().map(|c| PictureCell { text: c.to_string(), look: look.clone() }).collect();
+    let behind = start + cells.len();
+    row.splice(start..end, cells);
+    // The first gap of two blanks takes up the difference.
+    let gap = (behind..row.len().saturating_sub(1)).find(|at| row[*at].text == " " && row[at + 1].text == " ");
+    while row.len() > columns {
+        match gap.filter(|at| row[*at].text == " " && row.get(at + 1).is_some_and(|next| next.text == " ")) {
+            Some(at) => drop(row.remove(at)),
+            None => drop(row.pop()),
+        }
+    }
+    while row.len() < columns {
+        let at = gap.unwrap_or(row.len());
+        let blank = row.get(at).cloned().unwrap_or_else(PictureCell::blank);
+        row.insert(at, blank);
     }
 }
 
-fn colour(colour: Color) -> Option<String> {
-    match colour {
-        Color::Default => None,
-        Color::Rgb(red, green, blue) => Some(format!("#{red:02x}{green:02x}{blue:02x}")),
-        Color::Idx(index) if index < 16 => Some(SIXTEEN[usize::from(index)].to_owned()),
-        Color::Idx(index) if index < 232 => {
-            let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
-            let cube = index - 16;
-            Some(format!("#{:02x}{:02x}{:02x}", level(cube / 36), level(cube / 6 % 6), level(cube % 6)))
-        }
-        Color::Idx(index) => {
-            let grey = 8 + 10 * (index - 232);
-            Some(format!("#{grey:02x}{grey:02x}{grey:02x}"))
-        }
+fn picture_cell(cell: &Cell, theme: PictureTheme) -> PictureCell {
+    let text = match (cell.is_wide_continuation(), cell.has_contents()) {
+        (true, _) => "",
+        (false, true) => cell.contents(),
+        (false, false) => " ",
+    };
+    let (mut ink, mut paper) = (svg::colour(cell.fgcolor(), theme), svg::colour(cell.bgcolor(), theme));
+    if cell.inverse() {
+        (ink, paper) = (
+            Some(paper.unwrap_or_else(|| svg::paper(theme).to_owned())),
+            Some(ink.unwrap_or_else(|| svg::ink(theme).to_owned())),
+        );
+    }
+    let look =
+        CellLook { ink, paper, bold: cell.bold(), italic: cell.italic(), dim: cell.dim(), underline: cell.underline() };
+    // What a blank would look like with ink does not matter.
+    let look = match (text, look.underline) {
+        (" ", false) => CellLook { paper: look.paper, ..CellLook::default() },
+        _ => look,
+    };
+    PictureCell { text: text.to_owned(), look }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(bytes: &str, columns: u16) -> ScreenPicture {
+        let mut parser = vt100::Parser::new(4, columns, 0);
+        parser.process(bytes.as_bytes());
+        ScreenPicture::of(parser.screen(), PictureTheme::Dark)
+    }
+
+    #[test]
+    fn replaced_parts_keep_what_is_aligned() {
+        let at = |row: &str, part: &str, with: &str| {
+            row.find(part).map(|start| (start..start + part.len(), with.to_owned())).into_iter().collect()
+        };
+        let mut shown = picture("♥ took 12 s   right", 20);
+        shown.replace(|row| at(row, "12 s", "1 min 2 s"));
+        assert_eq!(shown.texts(), ["♥ took 1 min 2 s rig"]);
+        let mut shown = picture("♥ took 12 s   right", 20);
+        shown.replace(|row| at(row, "12 s", "2 s"));
+        assert_eq!(shown.texts(), ["♥ took 2 s    right"]);
+        shown.replace(|row| at(row, "right", "r"));
+        assert_eq!(shown.texts(), ["♥ took 2 s    r"]);
+    }
+
+    #[test]
+    fn a_picture_has_a_line_for_each_row_and_runs_of_equal_style() {
+        let drawn = picture("plain \x1b[1mbold\x1b[0m words\r\n\r\n<\x1b[41m日本\x1b[0m>", 20).svg("title", "label");
+        let rows: Vec<&str> = drawn.lines().filter(|line| line.starts_with("<g id=\"r")).collect();
+        assert_eq!(rows.len(), 2, "{drawn}");
+        assert!(rows[0].contains(">plain</tspan>") && rows[0].contains(">bold</tspan>"), "{drawn}");
+        assert!(rows[1].contains("&lt;") && rows[1].contains("textLength=\"48\""), "{drawn}");
+        assert!(rows[1].contains("<rect x=\"28\" y=\"90\" width=\"32\""), "{drawn}");
+        let other = picture("plain \x1b[1mbold\x1b[0m words\r\n\r\nelse", 20).svg("title", "label");
+        assert_eq!(first_difference(&drawn, &drawn), None);
+        let told = first_difference(&drawn, &other).unwrap();
+        assert!(told.contains("row 3") && told.contains("<日本>") && told.contains("else"), "{told}");
+        let light = picture("plain \x1b[1mbold\x1b[0m words\r\n\r\n<\x1b[42m日本\x1b[0m>", 20).svg("title", "label");
+        assert!(first_difference(&drawn, &light).unwrap().contains("looks different"), "{light}");
+        assert!(first_difference(&drawn, &drawn.replace("title", "other")).unwrap().contains("window"));
     }
 }

@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests start the binary from outside, as a user does")]
 
+use crate::picture::{PictureTheme, ScreenPicture};
 use crate::sandbox::GimletRun;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -111,14 +112,26 @@ impl TestTerminal {
         self.shared.seen.lock().unwrap().parser.screen().contents()
     }
 
-    /// The screen as SVG, in a window with this title.
-    pub fn picture(&self, title: &str) -> String {
-        crate::picture::svg(self.shared.seen.lock().unwrap().parser.screen(), title)
+    /// The cells of the screen when a frame is complete, to be drawn in a window with these colours.
+    pub fn picture(&self, theme: PictureTheme) -> ScreenPicture {
+        let deadline = Instant::now() + WAIT_TIMEOUT;
+        let mut seen = self.shared.seen.lock().unwrap();
+        while !is_frame_complete(&seen.bytes) && !seen.ended {
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "no complete frame; the screen was:\n{}", seen.parser.screen().contents());
+            seen = self.shared.changed.wait_timeout(seen, left).unwrap().0;
+        }
+        ScreenPicture::of(seen.parser.screen(), theme)
     }
 
     /// Row and column of the cursor.
     pub fn cursor(&self) -> (u16, u16) {
         self.shared.seen.lock().unwrap().parser.screen().cursor_position()
+    }
+
+    /// True while the cursor is visible.
+    pub fn is_cursor_shown(&self) -> bool {
+        !self.shared.seen.lock().unwrap().parser.screen().hide_cursor()
     }
 
     /// All bytes written so far.
@@ -185,6 +198,15 @@ impl TestTerminal {
         let status = self.child.wait().unwrap();
         use std::os::unix::process::ExitStatusExt;
         (status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)), bytes)
+    }
+}
+
+/// True when no frame is half written: the last synchronized one has ended or, without such frames, the cursor is shown.
+fn is_frame_complete(bytes: &[u8]) -> bool {
+    let last = |sequence: &[u8]| bytes.windows(sequence.len()).rposition(|part| part == sequence);
+    match (last(b"\x1b[?2026h"), last(b"\x1b[?2026l")) {
+        (None, None) => last(b"\x1b[?25l") <= last(b"\x1b[?25h"),
+        (begun, ended) => begun <= ended,
     }
 }
 

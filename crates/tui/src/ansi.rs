@@ -29,7 +29,8 @@ pub fn output_lines(output: &str) -> Vec<StyledLine> {
     screen.lines
 }
 
-const TAB_COLUMNS: usize = 4;
+/// The distance of tab stops, as terminals have it.
+const TAB_COLUMNS: usize = 8;
 
 /// The line being written and the finished ones.
 #[derive(Default)]
@@ -51,7 +52,7 @@ impl OutputScreen {
     }
 
     fn put_tab(&mut self) {
-        for _ in 0..TAB_COLUMNS {
+        for _ in 0..TAB_COLUMNS - self.column % TAB_COLUMNS {
             self.put(' ');
         }
     }

@@ -11,7 +11,7 @@ fn progress_overwrites_itself() {
     assert_eq!(texts("10 %\r50 %\r100 %\nok"), ["100 %", "ok"]);
     assert_eq!(texts("downloading\rdone\u{1b}[K\r\nnext"), ["done", "next"]);
     assert_eq!(texts("abc\u{8}\u{8}x"), ["axc"]);
-    assert_eq!(texts("a\tb"), ["a    b"]);
+    assert_eq!(texts("a\tb\nlonger\tc"), ["a       b", "longer  c"]);
     assert_eq!(texts("half\u{1b}]0;title\nnext"), ["half", "next"], "a sequence without an end hides one line only");
 }
 

@@ -14,6 +14,7 @@ mod findings_engine;
 mod findings_keys;
 mod findings_models;
 mod input;
+mod mentions;
 mod messages;
 mod model_experience;
 mod mx_agents;

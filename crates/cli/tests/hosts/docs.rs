@@ -136,7 +136,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 fn the_picture_shows_the_demo() {
     let sandbox = Sandbox::new(EXE);
     let out = sandbox.gimlet(&["demo"]).env("TMPDIR", sandbox.root()).run().expect_clean().stdout;
-    let picture = page("docs/demo.svg");
+    let picture = page("docs/pictures/demo.svg");
     let mut shown = String::new();
     for text in picture.split('<').filter_map(|part| part.split_once('>')).map(|(_, text)| text) {
         let text = text.replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&");
@@ -145,7 +145,10 @@ fn the_picture_shows_the_demo() {
     // A terminal wraps lines elsewhere and a picture has a part for each colour, so words are compared, without gaps.
     for line in out.lines().take_while(|l| !l.starts_with('✓')).filter(|l| !l.trim_start().starts_with("folder")) {
         for word in line.split_whitespace() {
-            assert!(shown.contains(word), "{word} is not in docs/demo.svg: {line} (run `cargo xtask demo-svg`)");
+            assert!(
+                shown.contains(word),
+                "{word} is not in docs/pictures/demo.svg: {line} (run `cargo xtask pictures`)"
+            );
         }
     }
 }

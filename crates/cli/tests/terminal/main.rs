@@ -17,6 +17,7 @@ mod keys;
 mod mcp;
 mod picker;
 mod pictures;
+mod promises;
 mod prompt;
 mod queue;
 mod reading;

@@ -58,7 +58,7 @@ fn sessions_are_previewed_and_named() {
     terminal.send("\x1b");
     terminal.wait_gone("It is faster now.");
     terminal.send("\x12");
-    terminal.wait_for("name:");
+    terminal.wait_for("Name:");
     terminal.send("cache work\r");
     terminal.wait_for("❯ cache work");
     terminal.send("\x1b");
@@ -75,7 +75,7 @@ fn a_text_that_names_no_single_conversation_opens_the_picker_with_it() {
     terminal.wait_until("all three", |s| TALKS.iter().all(|(prompt, _)| s.contains(prompt)));
     terminal.send(" docs");
     let screen = terminal.wait_gone("tune the cache");
-    assert!(screen.contains("search: the docs") && screen.contains("❯ write the docs"), "{screen}");
+    assert!(screen.contains("Search: the docs") && screen.contains("❯ write the docs"), "{screen}");
     let gone = sandbox.gimlet(&["-r", "11111111-2222-4333-8444-555555555555"]).terminal(80, 24).finish();
     assert_eq!(gone.0, 1);
     assert!(String::from_utf8_lossy(&gone.1).contains("No conversation found with session ID"));
@@ -116,7 +116,7 @@ fn small_screens_are_enough() {
         terminal.wait_for("❯ tune the");
         terminal.send("parser");
         let screen = terminal.wait_for("❯ fix the");
-        assert!(screen.contains("search: parser"), "{screen}");
+        assert!(screen.contains("Search: parser"), "{screen}");
         terminal.send("\r");
         terminal.wait_for("wrong.");
     }

@@ -1,144 +1,114 @@
-//! The pictures of the documentation, drawn from the real binary: `cargo xtask pictures`. What they show is the same in
-//! every run.
+//! Pictures of the interface, drawn from the real binary. Each is compared with its file in `docs/pictures`, and
+//! `cargo xtask pictures` writes those files. What differs from run to run (times, the spinner, names of files) is
+//! replaced, so that a difference is one of the interface.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
-use serde_json::json;
-use std::path::Path;
-use testkit::{ModelServer, Sandbox, ScriptedBlock, ScriptedReply, TestTerminal};
+mod scenes;
+mod steady;
 
-const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
-const COLUMNS: u16 = 96;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use testkit::{ScreenPicture, first_difference};
 
-const CART: &str = "export interface Item {\n  price: number;\n  count: number;\n}\n\nexport function total(items: Item[]): number {\n  \
-    let sum = 0;\n  for (const item of items) {\n    sum += item.price;\n  }\n  return sum;\n}\n";
-const BEFORE: &str = "  for (const item of items) {\n    sum += item.price;\n  }\n";
-const AFTER: &str = "  for (const item of items) {\n    sum += item.price * item.count;\n  }\n";
+/// Set by `cargo xtask pictures`: pictures are written and not compared.
+const WRITE: &str = "GIMLET_WRITE_PICTURES";
 
-fn sandbox(server: &ModelServer) -> Sandbox {
-    let mut sandbox = Sandbox::with_server(EXE, server);
-    // The folder is shown as `~/shop`.
-    sandbox.set("HOME", sandbox.root().to_owned());
-    sandbox.set("COLORTERM", "truecolor");
-    sandbox.write("src/cart.ts", CART);
-    sandbox.write("test.sh", "echo '✓ an empty cart costs nothing'\necho '✓ counts are multiplied'\necho '2 passed'\n");
-    sandbox
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures")
 }
 
-fn start(sandbox: &Sandbox, rows: u16, args: &[&str]) -> TestTerminal {
-    let terminal = sandbox.gimlet(args).terminal(COLUMNS, rows);
-    terminal.wait_for("? for shortcuts");
-    terminal
-}
-
-fn keep(name: &str, terminal: &TestTerminal) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join(format!("{name}.svg")), steady(&terminal.picture("gimlet"))).unwrap();
-}
-
-/// Replaces what depends on the time: the spinner's seconds and glyph, the file name of a plan.
-fn steady(picture: &str) -> String {
-    let still = |line: &str| match line.split_once("s · ↓ ") {
-        _ if line.contains(">Plan file: ") => {
-            // The width of the other name would stretch the text.
-            let (start, fill) = (line.find(" textLength").unwrap(), line.find(" fill=").unwrap());
-            let (style, _) = line[fill..].split_once('>').unwrap();
-            format!("{}{style}>Plan file: ~/.claude/plans/prices-with-tax.md</text>\n", &line[..start])
-        }
-        Some((before, after)) => {
-            let before = before.trim_end_matches(|c: char| c.is_ascii_digit());
-            format!("{before}2s · ↓ {after}\n")
-        }
-        None => ['·', '✢', '✶'].iter().fold(format!("{line}\n"), |line, glyph| {
-            line.replace(&format!(">{glyph} Waiting for your answer"), ">✳ Waiting for your answer")
-        }),
-    };
-    picture.lines().map(still).collect()
-}
-
-#[test]
-#[ignore = "writes docs/pictures: cargo xtask pictures"]
-fn draw_a_session() {
-    let server = ModelServer::script([
-        ScriptedReply::message(vec![
-            ScriptedBlock::text(
-                "The cart adds prices but never looks at how many of each there are. I will check the code.",
-            ),
-            ScriptedBlock::tool("Read", &json!({"file_path": "src/cart.ts"})),
-            ScriptedBlock::tool("Grep", &json!({"pattern": "total\\(", "path": "src"})),
-        ]),
-        ScriptedReply::tool("Edit", json!({"file_path": "src/cart.ts", "old_string": BEFORE, "new_string": AFTER})),
-        ScriptedReply::tool("Bash", json!({"command": "sh test.sh", "description": "Run the tests"})),
-        ScriptedReply::text(
-            "Fixed. `total` now multiplies each price by its count:\n\n| Cart | Before | Now |\n|---|---|---|\n\
-             | 2 apples at 3 € | 3 € | **6 €** |\n| empty | 0 € | 0 € |\n\nBoth tests pass.",
-        ),
-    ]);
-    let sandbox = sandbox(&server);
-    let mut terminal = start(&sandbox, 44, &["--allowedTools", "Bash(sh test.sh),Edit"]);
-    terminal.send("the total is wrong when somebody buys two of a thing\r");
-    terminal.wait_for("Both tests pass.");
-    terminal.wait_for("  ? for shortcuts");
-    keep("session", &terminal);
-}
-
-#[test]
-#[ignore = "writes docs/pictures: cargo xtask pictures"]
-fn draw_a_permission() {
-    let command = "npm test && git push origin main";
-    let server = ModelServer::script([ScriptedReply::message(vec![
-        ScriptedBlock::text("The tests should run once more before this goes out."),
-        ScriptedBlock::tool("Bash", &json!({"command": command, "description": "Run the tests, then push"})),
-    ])]);
-    let sandbox = sandbox(&server);
-    let mut terminal = start(&sandbox, 24, &[]);
-    terminal.send("ship it\r");
-    terminal.wait_for("1. Yes");
-    keep("permission", &terminal);
-}
-
-#[test]
-#[ignore = "writes docs/pictures: cargo xtask pictures"]
-fn draw_a_diff() {
-    let server = ModelServer::script([
-        ScriptedReply::tool("Read", json!({"file_path": "src/cart.ts"})),
-        ScriptedReply::tool("Edit", json!({"file_path": "src/cart.ts", "old_string": BEFORE, "new_string": AFTER})),
-    ]);
-    let sandbox = sandbox(&server);
-    let mut terminal = start(&sandbox, 30, &[]);
-    terminal.send("multiply by the count\r");
-    terminal.wait_for("1. Yes");
-    keep("diff", &terminal);
-}
-
-#[test]
-#[ignore = "writes docs/pictures: cargo xtask pictures"]
-fn draw_a_plan() {
-    let plan = "## Prices with tax\n\n1. Add `tax` to `Item` in `src/cart.ts`, **0** when it is missing\n2. Let `total` add it to \
-                each price\n3. Cover reduced and full rates in the tests\n\nNothing else reads `Item`, so no caller changes.";
-    let server = ModelServer::script([ScriptedReply::tool("ExitPlanMode", json!({"plan": plan}))]);
-    let sandbox = sandbox(&server);
-    let terminal = sandbox.gimlet(&["--permission-mode", "plan", "prices need tax"]).terminal(COLUMNS, 32);
-    terminal.wait_for("1. Yes");
-    keep("plan", &terminal);
-}
-
-#[test]
-#[ignore = "writes docs/pictures: cargo xtask pictures"]
-fn draw_the_picker() {
-    let asked = [
-        "why does the nightly build fail on arm?",
-        "add a currency to the cart",
-        "write release notes for 2.4",
-        "the total is wrong when somebody buys two of a thing",
-    ];
-    let server = ModelServer::with_handler(|_| ScriptedReply::text("Done."));
-    let sandbox = sandbox(&server);
-    for prompt in asked {
-        sandbox.gimlet(&["-p", prompt]).run().expect_clean();
+/// Compares a picture with its file, or writes it.
+#[expect(clippy::disallowed_methods, reason = "the task that writes the pictures says so in the environment")]
+fn check(name: &str, label: &str, picture: &ScreenPicture) {
+    let file = folder().join(format!("{name}.svg"));
+    let drawn = picture.svg("gimlet", label);
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::create_dir_all(folder()).unwrap();
+        std::fs::write(&file, drawn).unwrap();
+        return;
     }
-    let terminal = sandbox.gimlet(&["--resume"]).terminal(COLUMNS, 16);
-    terminal.wait_until("all of them", |screen| asked.iter().all(|prompt| screen.contains(prompt)));
-    keep("picker", &terminal);
+    let stored = std::fs::read_to_string(&file).unwrap_or_default();
+    if let Some(difference) = first_difference(&stored, &drawn) {
+        panic!(
+            "docs/pictures/{name}.svg: {difference}\nIf this is intended, run `cargo xtask pictures` and look at it. \
+             The screen was:\n{}",
+            picture.texts().join("\n")
+        );
+    }
+}
+
+/// A test for each picture, and their file names.
+macro_rules! pictures {
+    ($($name:ident: $label:literal, $scene:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                let mut picture = $scene;
+                steady::make_steady(&mut picture);
+                check(&file_name(stringify!($name)), $label, &picture);
+            }
+        )*
+        const NAMES: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+fn file_name(name: &str) -> String {
+    name.replace('_', "-")
+}
+
+use scenes::{ASCII, DARK, LIGHT, NO_COLOR, SIXTEEN};
+
+pictures! {
+    demo: "gimlet demo: a failing test is found, fixed and run again", scenes::demo();
+    start: "A new conversation: model, folder, branch and a prompt", scenes::start();
+    first_start: "The first start without credentials", scenes::first_start();
+    trust: "A folder with servers and hooks of its own is asked about first", scenes::trust();
+    session: "A session: a file is read, changed with a diff, and the tests run", scenes::session((96, 44), DARK);
+    session_light: "The same session in a light theme", scenes::session((96, 44), LIGHT);
+    session_no_color: "The same session without colours", scenes::session((80, 46), NO_COLOR);
+    session_sixteen_colors: "The same session in sixteen colours", scenes::session((80, 46), SIXTEEN);
+    session_ascii: "The same session where the terminal has no other signs than ASCII", scenes::session((80, 46), ASCII);
+    failure: "A failed command with the lines that look like its cause", scenes::failure();
+    changes: "An edit and a new file in the stream", scenes::changes();
+    permission: "A command that is asked for", scenes::permission((80, 24), DARK);
+    permission_narrow: "The same question in 40 columns", scenes::permission((40, 28), DARK);
+    permission_light: "The same question in a light theme", scenes::permission((80, 24), LIGHT);
+    compound: "A command of several parts, with the part that asks", scenes::compound();
+    diff: "A change that is asked for, as a diff", scenes::diff(DARK);
+    diff_light: "The same change in a light theme", scenes::diff(LIGHT);
+    plan: "A plan that waits for approval", scenes::plan();
+    question: "A question of the model", scenes::question();
+    reply: "A table and code in 120 columns", scenes::reply((120, 40));
+    reply_wide: "The same reply in 200 columns", scenes::reply((200, 36));
+    reply_narrow: "The same reply in 40 columns", scenes::reply((40, 60));
+    files: "The menu of files", scenes::files();
+    commands: "The menu of commands", scenes::commands();
+    history: "The list of earlier prompts", scenes::history();
+    picker: "The picker with the conversations of a folder", scenes::picker();
+    transcript: "The whole conversation, opened with Ctrl+O", scenes::transcript();
+    work: "Tasks and agents above the prompt", scenes::work();
+    tasks: "Background tasks with their output", scenes::tasks();
+    config: "The settings", scenes::config();
+    model: "The models with context window and price", scenes::model();
+    mcp: "The servers and their state", scenes::mcp();
+    context: "What fills the context", scenes::context();
+}
+
+#[test]
+fn every_picture_is_shown_somewhere() {
+    let pages = ["README.md", "docs/terminal.md"].map(|page| folder().join("../..").join(page));
+    let text: String = pages.iter().map(|page| std::fs::read_to_string(page).unwrap()).collect();
+    for name in NAMES {
+        let picture = format!("pictures/{}.svg)", file_name(name));
+        assert!(text.contains(&picture), "{picture} is on no page");
+    }
+}
+
+#[test]
+fn every_picture_belongs_to_a_test() {
+    let of_tests: BTreeSet<String> = NAMES.iter().map(|name| format!("{}.svg", file_name(name))).collect();
+    let files = std::fs::read_dir(folder()).unwrap();
+    let files: BTreeSet<String> = files.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(files, of_tests);
 }

@@ -28,7 +28,7 @@ fn a_file_is_attached_by_three_letters_and_two_keys() {
     let server = ModelServer::script([ScriptedReply::text("Seen.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     std::fs::create_dir_all(sandbox.project().join("src")).unwrap();
-    std::fs::write(sandbox.project().join("src/cart.rs"), "").unwrap();
+    std::fs::write(sandbox.project().join("src/cart.rs"), "fn total() {}\n").unwrap();
     std::fs::write(sandbox.home().join("notes-of-home.txt"), "").unwrap();
     let mut terminal = start(&sandbox);
     terminal.send("read @car");
@@ -38,6 +38,8 @@ fn a_file_is_attached_by_three_letters_and_two_keys() {
     assert!(server.requests().is_empty(), "Enter took the file");
     terminal.send(ENTER);
     terminal.wait_for("Seen.");
+    let sent = server.request(0).json["messages"].to_string();
+    assert!(sent.contains("fn total() {}"), "{sent}");
     wait_idle(&terminal);
     terminal.send("and @~/notes-of");
     terminal.wait_for("❯ ~/notes-of-home.txt");

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use serde_json::{Value, json};
-use std::path::Path;
 use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedReply, TestTerminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
@@ -50,28 +49,6 @@ fn a_demo_that_is_left_early_says_so() {
     assert!(done.stderr.contains("--tui needs a terminal"), "{}", done.stderr);
     let done = sandbox.gimlet(&["demo", "--fast"]).run().expect_code(1);
     assert!(done.stderr.contains("unknown option '--fast'"), "{}", done.stderr);
-}
-
-#[test]
-#[ignore = "writes docs/demo.svg: cargo xtask demo-svg"]
-fn draw_the_demo() {
-    let sandbox = Sandbox::new(EXE);
-    let terminal =
-        sandbox.gimlet(&["demo"]).env("TMPDIR", sandbox.root()).env("COLORTERM", "truecolor").terminal(96, 60);
-    terminal.wait_for("explain this project");
-    let picture = terminal.picture("gimlet demo");
-    let name = format!("{}/gimlet-demo-", sandbox.root().display());
-    let steady: Vec<String> = picture.lines().map(|line| stable(line, &name)).collect();
-    std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/demo.svg"), steady.join("\n") + "\n")
-        .unwrap();
-}
-
-/// Replaces the folder of this run.
-fn stable(line: &str, folder: &str) -> String {
-    match line.split_once(folder) {
-        Some((before, after)) => format!("{before}/tmp/gimlet-demo-{}", after.replacen(&after[..8], "1f9c2a7b", 1)),
-        None => line.to_owned(),
-    }
 }
 
 /// Servers connect without a prompt, and one that fails is announced.

@@ -1,12 +1,15 @@
 //! Adds skills and instructions to the conversation: as transcript lines and messages to the model, in a fixed order,
 //! so that a resumed request has the same bytes.
 
+use crate::calls;
 use crate::session::LiveSession;
 use crate::session::SessionIo;
 use session_parts::messages::{Attachment, synthetic, user_message};
 use session_parts::skills::FileTouch;
-use session_parts::skills::invoke::SkillInvocation;
+use session_parts::skills::invoke::{InvocationContext, SkillInvocation, mentioned_files, mentions_files};
+use std::sync::Arc;
 use store::StoreError;
+use tokio_util::sync::CancellationToken;
 use tools::ToolClass;
 use wire::sdk::SdkMessage;
 use wire::settings::RuleText;
@@ -30,6 +33,34 @@ impl LiveSession {
             }
             let allowed = self.io.rules.watch.loaded.settings.available_models.as_deref();
             self.context.choose_for_turn(skill.model.as_deref(), skill.effort.as_deref(), allowed);
+        }
+        Ok(())
+    }
+
+    /// Attaches the files and folders that a prompt names with `@`, as far as they may be read without a question.
+    pub(crate) async fn attach_mentioned_files(
+        &mut self,
+        prompt: &str,
+        token: &CancellationToken,
+    ) -> Result<(), StoreError> {
+        if !prompt.contains('@') || !mentions_files(prompt, &self.io.workspace()) {
+            return Ok(());
+        }
+        let cx = match calls::context_for(&self.io, "mention", token.child_token()).await {
+            Ok(cx) => cx,
+            Err(error) => {
+                tracing::warn!(%error, "files that are mentioned with @ are not attached");
+                return Ok(());
+            }
+        };
+        let invocation = InvocationContext {
+            facts: Arc::clone(&self.io.knowledge.skills.facts),
+            policy: Arc::clone(self.io.rules.policy()),
+            cx,
+        };
+        let Some(files) = self.control.during(mentioned_files(prompt, &invocation)).await else { return Ok(()) };
+        for attachment in files.iter().filter_map(Attachment::file) {
+            self.attach(attachment)?;
         }
         Ok(())
     }

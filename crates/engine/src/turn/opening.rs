@@ -99,6 +99,9 @@ impl LiveSession {
         if let (TurnOpener::Prompt(prompt), None) = (opener, self.io.output.host.agent_id()) {
             let text = plain_text(&prompt.content);
             self.note_mentions(&text)?;
+            if !prompt.verbatim && plan.is_none() {
+                self.attach_mentioned_files(&text, token).await?;
+            }
             self.attach_resources(&text, token).await?;
         }
         if let Some(hint) = hint {

@@ -9,13 +9,17 @@ use config::skills::{Skill, SkillForm};
 use permission::{Access, GitGuard, PermissionDecision, PermissionQuery, Policy};
 use serde_json::json;
 use std::fmt::Write;
+use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
-use tools::{CallContext, Tool, ToolOutcome};
+use tools::{CallContext, Tool, ToolOutcome, Workspace};
 use wire::settings::{RuleBehaviour, RuleText, SettingsSource};
 
 const DISABLED: &str = "[shell command execution disabled by policy]";
 /// Maximum number of files that one skill may attach.
 const MAX_FILES: usize = 20;
+/// Maximum number of names of a folder that is attached.
+const MAX_NAMES: usize = 500;
 
 /// A skill that was loaded.
 #[derive(Clone, Debug)]
@@ -174,24 +178,114 @@ async fn call_tool(
     }
 }
 
+/// The files and folders that a prompt mentions, as far as the rules allow to read them without a question.
+pub async fn mentioned_files(prompt: &str, skill_context: &InvocationContext) -> Vec<AttachedFile> {
+    let mut files = Vec::new();
+    attach(prompt, &skill_context.policy, skill_context, &mut files).await;
+    files
+}
+
+/// Whether a prompt mentions a file or folder that exists.
+pub fn mentions_files(prompt: &str, workspace: &Workspace) -> bool {
+    mentions(prompt).iter().any(|display| is_there(display, workspace))
+}
+
+/// Where in a prompt files and folders of the project are mentioned that exist.
+pub fn file_mentions(prompt: &str, workspace: &Workspace) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    for display in mentions(prompt) {
+        let typed = format!("@{}", display.replace(' ', "\\ "));
+        let Some(at) = prompt[from..].find(&typed) else { continue };
+        let range = from + at..from + at + typed.len();
+        from = range.end;
+        let is_inside = workspace.absolute(split_range(&display).0).starts_with(&workspace.cwd);
+        if is_inside && is_there(&display, workspace) {
+            found.push(range);
+        }
+    }
+    found
+}
+
+fn is_there(mention: &str, workspace: &Workspace) -> bool {
+    workspace.absolute(split_range(mention).0).exists()
+}
+
+/// Splits `file#L10-20` into the file and the first and last line.
+fn split_range(mention: &str) -> (&str, Option<(u64, u64)>) {
+    let Some((path, lines)) = mention.rsplit_once("#L") else { return (mention, None) };
+    let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+    match (first.parse(), last.trim_start_matches('L').parse()) {
+        (Ok(first), Ok(last)) if first >= 1 && first <= last => (path, Some((first, last))),
+        _ => (mention, None),
+    }
+}
+
+/// The names in a folder, sorted; folders end with a slash.
+fn listing(folder: &Path) -> std::io::Result<String> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)?.flatten() {
+        let slash = if entry.file_type().is_ok_and(|kind| kind.is_dir()) { "/" } else { "" };
+        names.push(format!("{}{slash}", entry.file_name().to_string_lossy()));
+    }
+    names.sort_unstable();
+    let rest = names.len().saturating_sub(MAX_NAMES);
+    names.truncate(MAX_NAMES);
+    if rest > 0 {
+        names.push(format!("… {rest} more"));
+    }
+    Ok(if names.is_empty() { "(empty folder)".to_owned() } else { names.join("\n") })
+}
+
 /// Reads the files that `text` mentions, each once.
 async fn attach(text: &str, policy: &Policy, skill_context: &InvocationContext, files: &mut Vec<AttachedFile>) {
     for display in mentions(text) {
-        let path = skill_context.cx.workspace.absolute(&display);
+        let (name, range) = split_range(&display);
+        let path = skill_context.cx.workspace.absolute(name);
         let known = files.iter().any(|file| file.path == path);
-        if known || files.len() >= MAX_FILES || !path.is_file() {
+        if known || files.len() >= MAX_FILES || !(path.is_file() || path.is_dir()) {
             continue;
         }
-        let input = json!({"file_path": path});
+        let mut input = json!({"file_path": path});
+        if let Some((first, last)) = range {
+            input["offset"] = json!(first);
+            input["limit"] = json!(last - first + 1);
+        }
         if let Err(why) =
             allowed(&tools::read::ReadTool, &[Access::ReadPath(path.clone())], &input, (policy, skill_context))
         {
-            tracing::warn!(file = %path.display(), why, "a file that a skill mentions is not attached");
+            tracing::warn!(file = %path.display(), why, "a file that is mentioned with @ is not attached");
+            continue;
+        }
+        if path.is_dir() {
+            let folder = path.clone();
+            if let Ok(Ok(content)) = tokio::task::spawn_blocking(move || listing(&folder)).await {
+                files.push(AttachedFile { path, display, content });
+            }
             continue;
         }
         let outcome = call_tool(&tools::read::ReadTool, &input, skill_context, None).await;
         if !outcome.is_error {
             files.push(AttachedFile { path, display, content: outcome.content.text().into_owned() });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_files_in_a_prompt_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().to_path_buf();
+        std::fs::write(cwd.join("a b.txt"), "").unwrap();
+        std::fs::create_dir(cwd.join("lib")).unwrap();
+        let workspace = Workspace { cwd: cwd.clone(), project: cwd, additional: Vec::new(), home: None };
+        let prompt = "see @a\\ b.txt#L2-L3, `@lib`, @lib @gone @/etc/passwd me@lib";
+        let found: Vec<&str> = file_mentions(prompt, &workspace).into_iter().map(|range| &prompt[range]).collect();
+        assert_eq!(found, ["@a\\ b.txt#L2-L3", "@lib"]);
+        let ranges = [split_range("f#L2-L3"), split_range("f#L7"), split_range("f#L9-3"), split_range("f#x")];
+        assert_eq!(ranges, [("f", Some((2, 3))), ("f", Some((7, 7))), ("f#L9-3", None), ("f#x", None)]);
     }
 }

@@ -15,7 +15,7 @@ impl App {
         let place = match outcome {
             // This session goes on with its endpoint, which must not be sent the key of another one.
             Ok(StoredSignIn { place, has_endpoint: true }) => {
-                let text = format!("The key is stored in {place}. Start gimlet again to use the endpoint.");
+                let text = format!("Key saved in {place}. Start gimlet again to use the endpoint.");
                 return self.note(&text, ThemeToken::Success);
             }
             Ok(stored) => stored.place,

@@ -262,6 +262,7 @@ fn trust_body(asked: &TrustQuestion) -> Vec<String> {
     for (section, title) in sections {
         let mut groups = asked.groups.iter().filter(|group| group.section() == section).peekable();
         if groups.peek().is_some() {
+            lines.extend((!lines.is_empty()).then(String::new));
             lines.push(title.to_owned());
         }
         for group in groups {
@@ -273,6 +274,7 @@ fn trust_body(asked: &TrustQuestion) -> Vec<String> {
         }
     }
     if !asked.servers.is_empty() {
+        lines.extend((!lines.is_empty()).then(String::new));
         lines.push("MCP servers, each with a yes or no of its own:".into());
     }
     lines

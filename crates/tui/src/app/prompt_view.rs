@@ -1,5 +1,6 @@
 //! Draws the prompt from what it shows. These functions know nothing of the application.
 
+use std::ops::Range;
 use terminal::editor::Editor;
 use terminal::editor::layout::EditorLayout;
 use terminal::style::{StyledLine, TextStyle};
@@ -62,12 +63,21 @@ pub fn editor_columns(columns: usize) -> usize {
 /// The columns of the prompt's own character.
 const PROMPT_MARK: usize = 2;
 
-/// The visible rows of the prompt, and the position of the caret in them.
-pub fn prompt_rows(editor: &Editor, size: TerminalSize, theme: &Theme) -> (Vec<StyledLine>, (usize, usize)) {
+/// The visible rows of the prompt, and the position of the caret in them. `files` are the places in the text that name
+/// what is sent with it.
+pub fn prompt_rows(
+    editor: &Editor,
+    files: &[Range<usize>],
+    size: TerminalSize,
+    theme: &Theme,
+) -> (Vec<StyledLine>, (usize, usize)) {
     let text = editor.text();
     let is_shell = text.starts_with('!');
     let layout = EditorLayout::new(text, editor_columns(size.columns));
     let (row, column) = layout.position(text, editor.cursor());
+    let mut marked: Vec<Range<usize>> = editor.chips.find(text).into_iter().map(|(chip, _)| chip).collect();
+    marked.extend_from_slice(files);
+    marked.sort_unstable_by_key(|part| part.start);
     let limit = prompt_limit(size);
     let start = row.saturating_sub(limit - 1).min(layout.rows.len().saturating_sub(limit));
     let end = (start + limit).min(layout.rows.len());
@@ -81,18 +91,23 @@ pub fn prompt_rows(editor: &Editor, size: TerminalSize, theme: &Theme) -> (Vec<S
         };
         // The exclamation mark is the prompt's own character then.
         let range = range.start + usize::from(is_first && is_shell)..range.end;
-        push_prompt_text(&mut line, editor, range, theme.fg(ThemeToken::Suggestion));
+        push_prompt_text(&mut line, text, &marked, range, theme.fg(ThemeToken::Suggestion));
         lines.push(line);
     }
     let moved = usize::from(is_shell && row == 0);
     (lines, (row - start, PROMPT_MARK + column - if column > 0 { moved } else { moved * PROMPT_MARK }))
 }
 
-/// Adds a part of the prompt with its chips in `chip_style`.
-fn push_prompt_text(line: &mut StyledLine, editor: &Editor, range: std::ops::Range<usize>, chip_style: TextStyle) {
-    let text = editor.text();
+/// Adds a part of the prompt with the marked parts in `chip_style`.
+fn push_prompt_text(
+    line: &mut StyledLine,
+    text: &str,
+    marked: &[Range<usize>],
+    range: Range<usize>,
+    chip_style: TextStyle,
+) {
     let mut at = range.start;
-    for (chip, _) in &editor.chips.find(text) {
+    for chip in marked {
         let (from, to) = (chip.start.max(at), chip.end.min(range.end));
         if from < to {
             line.push(&text[at..from], TextStyle::PLAIN);

@@ -202,7 +202,8 @@ fn prompt_lines(shown: &str, look: &RecordLook<'_>) -> Vec<StyledLine> {
     let mut rows = Vec::new();
     for line in text::clean(shown).split('\n') {
         for part in StyledLine::styled(line, on_fill(TextStyle::PLAIN)).wrapped(look.prose_columns(), 0) {
-            let mut row = StyledLine::styled("▌ ", on_fill(theme.fg(ThemeToken::Accent)));
+            // The bar is a mark and no text, so it keeps its colour.
+            let mut row = StyledLine::styled("▌ ", theme.fg(ThemeToken::Accent).on(fill));
             row.append(part);
             row.fill = fill;
             rows.push(row);

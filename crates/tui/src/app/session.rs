@@ -110,6 +110,13 @@ pub struct SessionDisplay {
 }
 
 impl SessionDisplay {
+    /// A path with `~` for the home directory, where the directory of the session is shown so.
+    pub fn shown_path(&self, path: &str) -> String {
+        let home = self.shown_cwd.strip_prefix('~').and_then(|below| self.cwd.strip_suffix(below));
+        let below = home.filter(|home| !home.is_empty()).and_then(|home| path.strip_prefix(home));
+        below.filter(|below| below.starts_with('/')).map_or_else(|| path.to_owned(), |below| format!("~{below}"))
+    }
+
     /// Replaces the commands of the engine.
     pub fn learn_commands(&mut self, commands: Vec<wire::control::SlashCommand>) {
         self.commands =

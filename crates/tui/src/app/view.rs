@@ -9,6 +9,9 @@ use super::footer::{Footer, model_name};
 use super::layers::{LayerRank, LayerRows};
 use super::prompt_view::{border_token, named_rule, prompt_rows, rule};
 use super::{App, screen_reader, todos};
+use engine::query;
+use std::ops::Range;
+use std::path::Path;
 use terminal::keys::bindings::KeyAction;
 use terminal::style::StyledLine;
 use terminal::surface::{Caret, LiveFrame};
@@ -127,12 +130,21 @@ impl App {
         let token = border_token(self.prompt.editor.text(), self.session.mode);
         let border = rule(theme, self.size.columns, token);
         let mut lines = vec![named_rule(theme, self.size.columns, token, self.session.name.as_deref())];
-        let (rows, (row, column)) = prompt_rows(&self.prompt.editor, self.size, theme);
+        let (rows, (row, column)) = prompt_rows(&self.prompt.editor, &self.file_mentions(), self.size, theme);
         let caret = Caret { row: lines.len() + row, column };
         lines.extend(rows);
         lines.push(border);
         lines.extend(below);
         (lines, Some(caret))
+    }
+
+    /// Where the prompt names files and folders that are sent with it.
+    fn file_mentions(&self) -> Vec<Range<usize>> {
+        let text = self.prompt.editor.text();
+        if !text.contains('@') || text.starts_with(['!', '/']) {
+            return Vec::new();
+        }
+        query::file_mentions(text, Path::new(&self.session.cwd), self.preferences.home.as_deref())
     }
 
     /// The status line of the user and the footer.
@@ -185,6 +197,6 @@ impl App {
             Some((_, LayerRows::WholeScreen(_))) | None => Vec::new(),
         };
         let hint = self.keys.hint.as_ref().map(|(text, _)| text.as_str());
-        screen_reader::prompt(hint, &below, prompt_rows(&self.prompt.editor, self.size, &self.preferences.theme))
+        screen_reader::prompt(hint, &below, prompt_rows(&self.prompt.editor, &[], self.size, &self.preferences.theme))
     }
 }

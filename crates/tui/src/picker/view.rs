@@ -11,6 +11,9 @@ use terminal::theme::{Theme, ThemeToken};
 /// Terminal rows from which a rule, a title and the keys are shown too.
 const ROOMY: usize = 10;
 const NARROW: usize = 32;
+/// Terminal rows from which the list has a blank row above and below.
+const AIRY: usize = 16;
+const MARGIN: &str = "  ";
 /// The keys with a rank; where there is no room, those with the highest rank are left out first.
 const KEYS: [(&str, u8); 7] = [
     ("enter resume", 0),
@@ -24,30 +27,34 @@ const KEYS: [(&str, u8); 7] = [
 
 impl SessionPicker {
     pub fn drawn_rows(&self, theme: &Theme, size: TerminalSize) -> (Vec<StyledLine>, Option<Caret>) {
-        let columns = size.columns;
+        let is_roomy = size.rows >= ROOMY;
+        let margin = if is_roomy && size.columns >= NARROW { MARGIN } else { "" };
+        let columns = size.columns - margin.len();
         let faint = theme.fg(ThemeToken::Inactive);
         let mut rows = Vec::new();
-        let is_roomy = size.rows >= ROOMY;
+        let accent = theme.fg(ThemeToken::Suggestion);
         if is_roomy {
-            let accent = theme.fg(ThemeToken::Suggestion);
-            rows.push(StyledLine::styled("─".repeat(columns), accent));
             rows.push(StyledLine::styled("Resume a conversation ", accent.bold()).and(self.facts(), faint));
         }
         let (label, editor) = match &self.rename {
-            Some(name) => ("name: ", name),
-            None => ("search: ", &self.query),
+            Some(name) => ("Name: ", name),
+            None => ("Search: ", &self.query),
         };
         let before = text::clean(&editor.text()[..editor.cursor()]);
         let caret = Caret {
-            row: rows.len(),
-            column: (text::width(label) + text::width(&before)).min(columns.saturating_sub(1)),
+            row: rows.len() + usize::from(is_roomy),
+            column: margin.len() + (text::width(label) + text::width(&before)).min(columns.saturating_sub(1)),
         };
         rows.push(StyledLine::styled(label, faint).and(text::clean(editor.text()), TextStyle::PLAIN));
-        let room = size.rows.saturating_sub(rows.len() + usize::from(is_roomy) + usize::from(is_roomy)).max(1);
+        // A rule above, the keys below, and in a high window a blank row on both sides of the list.
+        let blanks = if size.rows >= AIRY { 2 } else { 0 };
+        let room = size.rows.saturating_sub(rows.len() + 3 * usize::from(is_roomy) + blanks).max(1);
+        rows.extend((blanks > 0).then(StyledLine::new));
         match &self.preview {
             Some(_) => rows.extend(self.preview_rows(theme, columns, room)),
             None => rows.extend(self.session_rows(theme, columns, room)),
         }
+        rows.extend((blanks > 0).then(StyledLine::new));
         if is_roomy {
             let hint = match (&self.problem, &self.rename, &self.preview) {
                 (Some(problem), ..) => StyledLine::styled(text::clean(problem), theme.fg(ThemeToken::Error)),
@@ -57,7 +64,9 @@ impl SessionPicker {
             };
             rows.push(hint);
         }
-        (rows.iter().map(|row| row.truncated(columns)).collect(), Some(caret))
+        let placed = rows.iter().map(|row| StyledLine::plain(margin).and_line(row.truncated(columns)));
+        let rule = is_roomy.then(|| StyledLine::styled("─".repeat(size.columns), accent));
+        (rule.into_iter().chain(placed).collect(), Some(caret))
     }
 
     fn facts(&self) -> String {

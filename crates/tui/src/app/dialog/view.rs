@@ -199,7 +199,10 @@ impl Dialog {
             rows.extend(StyledLine::styled(text, faint).wrapped(columns, 0));
         }
         if let Some(path) = self.request.input.get("planFilePath").and_then(Value::as_str) {
-            rows.extend(StyledLine::styled(format!("Plan file: {}", text::clean(path)), faint).wrapped(columns, 0));
+            rows.extend(
+                StyledLine::styled(format!("Plan file: {}", text::clean(&place.session.shown_path(path))), faint)
+                    .wrapped(columns, 0),
+            );
         }
         for wish in self.requested_commands() {
             let text = format!("Allowed with the plan, for this session: {}", text::clean(&wish));

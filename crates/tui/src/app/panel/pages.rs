@@ -33,13 +33,13 @@ struct ContextUsageRow {
 
 /// A colour and a sign for each category, so that they can be distinguished without colours.
 const MARKS: [(ThemeToken, &str); 7] = [
-    (ThemeToken::PromptBorder, "⛁"),
-    (ThemeToken::Inactive, "⛁"),
-    (ThemeToken::Permission, "⛀"),
-    (ThemeToken::Accent, "⛃"),
-    (ThemeToken::Warning, "⛂"),
-    (ThemeToken::Suggestion, "⛃"),
-    (ThemeToken::Success, "⛀"),
+    (ThemeToken::PromptBorder, "■"),
+    (ThemeToken::Inactive, "▣"),
+    (ThemeToken::Permission, "●"),
+    (ThemeToken::Accent, "▲"),
+    (ThemeToken::Warning, "◆"),
+    (ThemeToken::Suggestion, "▪"),
+    (ThemeToken::Success, "■"),
 ];
 
 /// `/context`
@@ -308,7 +308,7 @@ fn grid(categories: &[ContextUsageRow], window: u64, theme: &Theme) -> Vec<Style
         let room = 100 - cells.len();
         cells.extend(std::iter::repeat_n(category_mark(index, category), share.min(room)));
     }
-    cells.resize(100, (ThemeToken::Inactive, "⛶"));
+    cells.resize(100, (ThemeToken::Inactive, "□"));
     let row = |cells: &[(ThemeToken, &str)]| {
         let mut line = StyledLine::plain("  ");
         for (token, sign) in cells {
@@ -321,8 +321,8 @@ fn grid(categories: &[ContextUsageRow], window: u64, theme: &Theme) -> Vec<Style
 
 fn category_mark(index: usize, category: &ContextUsageRow) -> (ThemeToken, &'static str) {
     match category.kind.as_str() {
-        "free" => (ThemeToken::Inactive, "⛶"),
-        "buffer" => (ThemeToken::Inactive, "⛝"),
+        "free" => (ThemeToken::Inactive, "□"),
+        "buffer" => (ThemeToken::Inactive, "▫"),
         _ => MARKS[index % MARKS.len()],
     }
 }

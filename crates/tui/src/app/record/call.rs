@@ -192,9 +192,11 @@ fn drop_unused(detail: &mut Value) {
         fields.remove(name);
     }
     fields.retain(|name, value| name != "content" || !value.is_string());
-    if let Some(content) = fields.get_mut("file").and_then(|file| file.get_mut("content")) {
-        let ends_line = content.as_str().is_some_and(|text| text.ends_with('\n'));
-        *content = Value::from(if ends_line { "\n" } else { "" });
+    if let Some(file) = fields.get_mut("file").filter(|file| file.get("content").is_some()) {
+        let text = file.get("content").and_then(Value::as_str).unwrap_or_default();
+        let counted = file.get("numLines").and_then(Value::as_u64).unwrap_or_default();
+        let counts_the_end = text.ends_with('\n') && counted > text.lines().count() as u64;
+        file["content"] = Value::from(if counts_the_end { "\n" } else { "" });
     }
     if let Some(data) = fields.get_mut("file").and_then(|file| file.get_mut("base64")) {
         *data = Value::Null;

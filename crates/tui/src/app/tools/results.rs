@@ -212,8 +212,13 @@ fn strip_tags(text: &str) -> &str {
 fn read_fact(outcome: &CallOutcome) -> String {
     // Some results count the empty line after a final line break as well.
     let content = outcome.text_at("/file/content");
-    let lines: u64 = outcome.number_at("/file/numLines").unwrap_or_default();
-    let over = u64::from(content.ends_with('\n') && lines > content.lines().count() as u64);
+    let told = outcome.number_at("/file/numLines").unwrap_or_default();
+    let over = match content {
+        "" => 0,
+        // All that a call on the screen keeps of a text whose last, empty line is counted.
+        "\n" => 1,
+        text => told.saturating_sub(text.lines().count() as u64),
+    };
     let count = |pointer| outcome.number_at(pointer).map(|lines: u64| lines.saturating_sub(over));
     let shown = count("/file/numLines").or_else(|| outcome.detail.is_null().then(|| lines_in(&outcome.told())));
     match (outcome.text_at("/type"), shown, count("/file/totalLines")) {
