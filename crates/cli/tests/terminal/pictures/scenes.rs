@@ -525,10 +525,10 @@ pub(crate) fn context() -> ScreenPicture {
     let mut picture = shop.asked(&mut terminal, "/context", &["Free space", "esc to close"]);
     picture.replace(|row| {
         let figures = [
-            ("System prompt  ", "880 tokens (0.4%)"),
-            ("System tools  ", "4,800 tokens (2.4%)"),
-            ("Messages  ", "3,560 tokens (1.8%)"),
-            ("Free space  ", "157,760 tokens (78.9%)"),
+            ("System prompt  ", "880 tokens (0.4 %)"),
+            ("System tools  ", "4,800 tokens (2.4 %)"),
+            ("Messages  ", "3,560 tokens (1.8 %)"),
+            ("Free space  ", "157,760 tokens (78.9 %)"),
         ];
         let figure = figures.iter().find_map(|(name, figure)| Some((row.find(name)? + name.len(), *figure)));
         figure.map(|(at, figure)| (at..row.trim_end().len(), figure.to_owned())).into_iter().collect()

@@ -59,7 +59,7 @@ impl Dialog {
                 // The question names the file already.
                 let path = self.field_text("file_path");
                 let named = [path, session.short_path(path)].map(|path| text::clean(&text::reveal(path)));
-                lines.retain(|line| !line.is_empty() && !(tool == "Read" && named.contains(&line.text())));
+                lines.retain(|line| !(line.is_empty() || tool == "Read" && named.contains(&line.text())));
                 lines
             }
         }
