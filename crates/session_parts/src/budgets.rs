@@ -1,4 +1,4 @@
-//! Budgets of money and tokens. Every paid request of a session and of its agents passes [`SpendingBudgets::admit`]
+//! Budgets of money and tokens. Every paid request of a session and of its agents passes [`SpendingGate::admit`]
 //! before it is sent: what it may cost at most is reserved, and what it did cost is counted when it has ended. A request
 //! that would surely exceed a budget is not sent. One that might exceed it together with others waits for them, so a
 //! budget is exceeded by at most one reservation.

@@ -209,8 +209,12 @@ fn many_messages(bench: &Bench) -> Result<Row> {
     const CALLS: usize = 20;
     let steps = if bench.quick { 50 } else { 250 };
     std::fs::write(bench.place.project().join("small.txt"), "one line\n")?;
-    let inputs = vec![json!({"file_path": bench.place.project().join("small.txt")}); CALLS];
-    let mut replies: Vec<Arc<Vec<u8>>> = (0..steps).map(|step| reply::numbered_calls(step, "Read", &inputs)).collect();
+    let path = bench.place.project().join("small.txt");
+    // A turn that repeats the very same call is ended.
+    let input = |number: usize| json!({"file_path": path, "limit": number + 1});
+    let inputs = |step: usize| (step * CALLS..(step + 1) * CALLS).map(input).collect::<Vec<_>>();
+    let mut replies: Vec<Arc<Vec<u8>>> =
+        (0..steps).map(|step| reply::numbered_calls(step, "Read", &inputs(step))).collect();
     replies.push(reply::text(["all of it was read"]));
     bench.server.script(&replies);
     let mut pane = ready(bench, &[], READY)?;

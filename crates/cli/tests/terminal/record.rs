@@ -103,6 +103,22 @@ fn a_running_command_shows_its_last_line_and_says_that_it_was_moved() {
     terminal.wait_for("completed (exit code 0)");
 }
 
+/// A command of the person that is moved is reported in words for people, and the model gets the same.
+#[test]
+fn a_command_of_the_person_can_be_moved_too() {
+    let server = ModelServer::script([ScriptedReply::text("Noted.")]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = start(&sandbox, &[]);
+    terminal.send(&format!("!touch begun; {WAIT}\r"));
+    testkit::wait_until("the command", || sandbox.project().join("begun").exists());
+    terminal.send("\x02");
+    terminal.wait_for("Moved to the background as task");
+    let screen = terminal.wait_for("Noted.");
+    assert!(!screen.contains("you will be told") && !screen.contains(".output"), "{screen}");
+    assert!(server.request(0).json["messages"].to_string().contains("Moved to the background as task"));
+    sandbox.write("go", "");
+}
+
 #[test]
 fn a_turn_that_was_cut_off_says_so_when_it_is_resumed() {
     let command = format!("echo begun; {WAIT}");

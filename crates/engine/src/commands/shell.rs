@@ -8,6 +8,7 @@ use crate::result;
 use crate::session::LiveSession;
 use crate::turn;
 use crate::turn_state::TurnOpener;
+use serde::Deserialize;
 use serde_json::json;
 use session_parts::command::{Prompt, ShellOutputUse};
 use session_parts::messages::plain_text;
@@ -24,7 +25,7 @@ pub(super) async fn run(session: &mut LiveSession, prompt: Prompt, then: ShellOu
     }
     // When the process must stop, the future is dropped, which kills the command.
     let Some(outcome) = execute(session, &command, &token).await else { return };
-    let output = outcome.content.text().into_owned();
+    let output = moved_output(&outcome).unwrap_or_else(|| outcome.content.text().into_owned());
     session.io.output.host.system(SystemBody::LocalCommandOutput { content: output.clone() }).await;
     let (stdout, stderr) = if outcome.is_error { (String::new(), output) } else { (output, String::new()) };
     let said = format!(
@@ -43,6 +44,21 @@ pub(super) async fn run(session: &mut LiveSession, prompt: Prompt, then: ShellOu
     let turn = begin(session, "bash", &prompt).await;
     session.announce().await;
     result::conclude(session, turn, EndReason::Completed).await;
+}
+
+/// What is shown of a command that the person moved to the background; `None` for one that ended. The text of the call
+/// speaks to the model.
+fn moved_output(outcome: &ToolOutcome) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct MovedCommand {
+        #[serde(default)]
+        stdout: String,
+        background_task_id: String,
+    }
+    let moved: MovedCommand = serde_json::from_str(outcome.structured.as_deref()?.get()).ok()?;
+    let note = format!("Moved to the background as task {}.", moved.background_task_id);
+    Some(if moved.stdout.is_empty() { note } else { format!("{}\n{note}", moved.stdout.trim_end()) })
 }
 
 async fn execute(session: &mut LiveSession, command: &str, token: &CancellationToken) -> Option<ToolOutcome> {
