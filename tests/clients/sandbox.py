@@ -126,7 +126,8 @@ class Sandbox:
             path.write_text("\n".join([*text, '{"usage":{']) + "\n")
 
     def transcripts(self):
-        return sorted(self.config.glob("projects/*/*.jsonl"))
+        """Those that gimlet wrote."""
+        return [path for path in sorted(self.config.glob("projects/*/*.jsonl")) if path.parent.name != "-foreign"]
 
     def transcript(self, session):
         (path,) = self.config.glob(f"projects/*/{session}.jsonl")

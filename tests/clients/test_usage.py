@@ -139,7 +139,7 @@ def test_the_report_equals_the_outside_one(box, model):
         reply(thinking("Hm."), text("Looking."), *calls, usage=usage(15, 9000, 400), output_tokens=777),
         reply(text("Done."), usage=usage(3, 120, 9400), output_tokens=21),
         reply(text("b"), usage=usage(600, 20, 30), output_tokens=60),
-        reply(tool("Agent", {"description": "d", "prompt": "p", "subagent_type": "general-purpose"}, "toolu_a"), usage=usage(9), output_tokens=4),
+        reply(tool("Agent", {"description": "d", "prompt": "p", "subagent_type": "general-purpose", "run_in_background": False}, "toolu_a"), usage=usage(9), output_tokens=4),
         reply(text("found"), usage=usage(70, 5, 6), output_tokens=8),
         reply(text("end"), usage=usage(80), output_tokens=2),
     )
