@@ -1,6 +1,7 @@
 //! `hooks list|test`: which hooks a session started here would run, and how they answer an event. `list` reads settings
 //! and runs nothing; `test` really runs every matching hook.
 
+use crate::option_words::OptionWords;
 use config::{ConfigLoader, ProjectConfig, SettingsSelection, TrustChoice};
 use engine::hooks::{HookRestriction, catalogue};
 use futures_util::future::BoxFuture;
@@ -61,22 +62,16 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
 
 fn parse(rest: &[OsString]) -> Result<HooksArgs, String> {
     let mut options = HooksArgs::default();
-    let mut words = rest.iter().map(|word| word.to_string_lossy().into_owned());
-    while let Some(word) = words.next() {
-        let (name, inline) = match word.split_once('=') {
-            Some((name, value)) if name.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
-            _ => (word.clone(), None),
-        };
-        let mut value =
-            || inline.clone().or_else(|| words.next()).ok_or(format!("error: option '{name}' needs a value"));
+    let mut words = OptionWords::new(rest);
+    while let Some(name) = words.next() {
         match name.as_str() {
             "--json" => options.json = true,
             "--help" | "-h" => return Ok(HooksArgs { words: vec!["help".into()], ..HooksArgs::default() }),
-            "--input" => options.input = Some(value()?),
-            "--settings" => options.settings = Some(value()?),
-            "--cwd" => options.cwd = Some(value()?.into()),
+            "--input" => options.input = Some(words.needed_value(&name)?),
+            "--settings" => options.settings = Some(words.needed_value(&name)?),
+            "--cwd" => options.cwd = Some(words.needed_value(&name)?.into()),
             flag if flag.starts_with('-') => return Err(format!("error: unknown option '{flag}'")),
-            _ => options.words.push(word),
+            _ => options.words.push(name),
         }
     }
     Ok(options)

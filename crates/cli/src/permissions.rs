@@ -1,5 +1,6 @@
 //! `permissions explain|lint|test`: what a session started here would decide, and why. Reads settings, runs nothing.
 
+use crate::option_words::OptionWords;
 use config::{ConfigLoader, ProjectConfig, SettingsSelection};
 use permission::{
     Access, DecisionExplanation, DecisionReason, ExplainedPart, PermissionQuery, Policy, SessionDirectories, lint,
@@ -66,30 +67,24 @@ struct PermissionsArgs {
 impl PermissionsArgs {
     fn parse(rest: &[OsString]) -> Result<Self, String> {
         let mut options = Self::default();
-        let mut words = rest.iter().map(|word| word.to_string_lossy().into_owned());
-        while let Some(word) = words.next() {
-            let (name, inline) = match word.split_once('=') {
-                Some((name, value)) if name.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
-                _ => (word.clone(), None),
-            };
-            let mut value =
-                || inline.clone().or_else(|| words.next()).ok_or(format!("error: option '{name}' needs a value"));
+        let mut words = OptionWords::new(rest);
+        while let Some(name) = words.next() {
             match name.as_str() {
                 "--json" => options.json = true,
                 "--help" | "-h" => return Ok(Self { words: vec!["help".into()], ..Self::default() }),
-                "--input" => options.input = Some(value()?),
-                "--settings" => options.settings = Some(value()?),
-                "--cwd" => options.cwd = Some(value()?.into()),
-                "--mode" | "--permission-mode" => options.mode = Some(parse_mode(&value()?)?),
+                "--input" => options.input = Some(words.needed_value(&name)?),
+                "--settings" => options.settings = Some(words.needed_value(&name)?),
+                "--cwd" => options.cwd = Some(words.needed_value(&name)?.into()),
+                "--mode" | "--permission-mode" => options.mode = Some(parse_mode(&words.needed_value(&name)?)?),
                 "--" => {
-                    options.words.extend(words);
+                    options.words.extend(words.into_rest());
                     break;
                 }
                 // The command to explain may itself begin with a dash.
                 flag if flag.starts_with("--") && options.words.len() != 1 => {
                     return Err(format!("error: unknown option '{flag}'"));
                 }
-                _ => options.words.push(word),
+                _ => options.words.push(words.typed().to_owned()),
             }
         }
         Ok(options)

@@ -1,10 +1,11 @@
 //! `gimlet project purge`: removes what is stored about a project. It first lists that and asks; the default answer is
 //! no. Open sessions are kept.
 
+use crate::confirm::confirm;
 use config::state;
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use store::StoreLayout;
 use store::purge::{self, PurgeProject, PurgeScope};
@@ -44,7 +45,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     if !asked.yes {
         print_line(&shown);
     }
-    if !asked.yes && !asked.interactive && !ask("Delete all of this?") {
+    if !asked.yes && !asked.interactive && !confirm("Delete all of this?") {
         return Ok(("Nothing was deleted.".into(), 1));
     }
     let mut deleted = PurgeCounts::default();
@@ -145,7 +146,7 @@ impl PurgeCounts {
         asked: &PurgeArgs,
         (layout, env): (&StoreLayout, &Env),
     ) -> Result<(), String> {
-        let agreed = |what: &str| !asked.interactive || ask(&format!("Delete {what} of {}?", project.cwd));
+        let agreed = |what: &str| !asked.interactive || confirm(&format!("Delete {what} of {}?", project.cwd));
         let failed = |error: &dyn std::fmt::Display| format!("Error: {error}");
         let closed: Vec<_> = project.sessions.iter().filter(|session| !session.is_open).collect();
         if !closed.is_empty() && agreed(&counted(closed.len(), "session")) {
@@ -167,13 +168,6 @@ impl PurgeCounts {
 
 fn print_line(text: &str) {
     std::io::stderr().write_all(text.as_bytes()).ok();
-}
-
-fn ask(question: &str) -> bool {
-    print_line(&format!("{question} [y/N] "));
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).ok();
-    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 #[cfg(test)]

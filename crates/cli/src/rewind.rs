@@ -1,12 +1,14 @@
 //! `gimlet rewind`: lists the prompts of a conversation, and takes files, conversation or both back to before one of them.
 //! What is there now is saved first, so a rewind can be taken back itself.
 
+use crate::confirm::confirm;
+use crate::option_words::OptionWords;
 use engine::rewinding::{self, DiffDetail, FileReturn, RewindReport};
 use permission::escape_invisible;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use store::checkpoints::{CheckpointLog, OverwriteChoice, PromptPoint, RewindPart, RewindRequest};
 use store::find::{self, LatestScope};
@@ -100,8 +102,7 @@ fn refuse_open_elsewhere(part: RewindPart, layout: &StoreLayout, log: &Checkpoin
     let owner = store::live_sessions::live_owner(layout, &log.session_id).filter(|_| part.has_conversation());
     owner.map_or(Ok(()), |owner| {
         Err(format!(
-            "this conversation is open in another process ({}); go back there with /rewind, or take back only the files \
-             (--code)",
+            "this conversation is open in another process ({}); end it first, or take back only the files (--code)",
             owner.pid
         ))
     })
@@ -127,31 +128,22 @@ fn overwrite(
     }
     let mut question = String::from("Changed by somebody else since:\n");
     list_paths(&mut question, "newer", &newer);
-    question.push_str("Replace them? What is there now is saved first. Otherwise they stay. [y/N] ");
-    std::io::stderr().write_all(question.as_bytes()).ok();
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).ok();
-    let yes = matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");
-    Ok(if yes { OverwriteChoice::These(newer) } else { OverwriteChoice::None })
+    question.push_str("Replace them? What is there now is saved first. Otherwise they stay.");
+    Ok(if confirm(&question) { OverwriteChoice::These(newer) } else { OverwriteChoice::None })
 }
 
 /// Returns `None` when help is requested.
 fn parse(rest: &[OsString]) -> Result<Option<RewindArgs>, String> {
     let mut asked = RewindArgs::default();
-    let mut words = rest.iter().map(|word| word.to_string_lossy().into_owned());
-    while let Some(word) = words.next() {
-        let (name, inline) = match word.split_once('=') {
-            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
-            None => (word, None),
-        };
-        let mut value = || inline.clone().or_else(|| words.next()).ok_or(USAGE);
+    let mut words = OptionWords::new(rest);
+    while let Some(name) = words.next() {
         let part = match name.as_str() {
             "--session" => {
-                asked.session = Some(value()?);
+                asked.session = Some(words.value().ok_or(USAGE)?);
                 continue;
             }
             "--to" => {
-                asked.to = Some(value()?);
+                asked.to = Some(words.value().ok_or(USAGE)?);
                 continue;
             }
             "--code" => RewindPart::Code,

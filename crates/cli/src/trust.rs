@@ -1,12 +1,13 @@
 //! `gimlet trust`: shows everything a folder would activate, then asks. The default answer is no; a host that would
 //! receive credentials is confirmed separately; the approval covers exactly what was shown.
 
+use crate::confirm::confirm;
 use config::activation::{ActivationItem, ActivationKind};
 use config::trust::{self, ApprovalOrigin};
 use config::{ConfigLoader, ProjectConfig, SettingsSelection};
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use sys::Env;
 
@@ -141,19 +142,12 @@ fn confirmed(asked: &TrustArgs, shown: &str, items: &[ActivationItem]) -> Result
         return Err(format!("{shown}\nError: no terminal to ask on; check the list and add --yes"));
     }
     print_line(shown);
-    if !ask("Trust this folder and everything listed above?") {
+    if !confirm("\nTrust this folder and everything listed above?") {
         return Ok(false);
     }
-    Ok(hosts.iter().all(|host| ask(&format!("Send your requests and credentials to {}?", printable(host)))))
+    Ok(hosts.iter().all(|host| confirm(&format!("\nSend your requests and credentials to {}?", printable(host)))))
 }
 
 fn print_line(text: &str) {
     std::io::stderr().write_all(text.as_bytes()).ok();
-}
-
-fn ask(question: &str) -> bool {
-    print_line(&format!("\n{question} [y/N] "));
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).ok();
-    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }

@@ -1,11 +1,13 @@
 //! `gimlet undo`: lists what was saved before commands and edits, and restores it. The current state is saved before
 //! anything is changed.
 
+use crate::confirm::confirm;
+use crate::option_words::OptionWords;
 use permission::escape_invisible;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use store::snapshots::{ChangeKind, SnapshotHeader, UndoChoice, UndoResult, active};
 use store::{Snapshots, StoreError, StoreLayout};
@@ -60,7 +62,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
         Err(StoreError::NewerWork { paths }) if asked.json => return Ok((refused_json(&paths), 1)),
         Err(StoreError::NewerWork { paths }) if !std::io::stdin().is_terminal() => return Err(refused(&paths)),
         Err(StoreError::NewerWork { paths }) => {
-            if !ask(&format!("{}Replace it? What is there now is saved first.", newer_text(&paths))) {
+            if !confirm(&format!("{}Replace it? What is there now is saved first.", newer_text(&paths))) {
                 return Ok(("Nothing was changed.".into(), 1));
             }
             snapshots.undo(&choice)
@@ -95,28 +97,16 @@ fn refused_json(paths: &[PathBuf]) -> String {
     json!({"error": "newer work would be replaced; repeat with --force", "newer": paths}).to_string()
 }
 
-fn ask(question: &str) -> bool {
-    std::io::stderr().write_all(format!("{question} [y/N] ").as_bytes()).ok();
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).ok();
-    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
-}
-
 /// Returns `None` when help is requested.
 fn parse(rest: &[OsString]) -> Result<Option<UndoArgs>, String> {
     let mut asked = UndoArgs::default();
-    let mut words = rest.iter().map(|word| word.to_string_lossy().into_owned());
-    while let Some(word) = words.next() {
-        let (name, inline) = match word.split_once('=') {
-            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
-            None => (word, None),
-        };
-        let mut value = || inline.clone().or_else(|| words.next()).ok_or(USAGE);
+    let mut words = OptionWords::new(rest);
+    while let Some(name) = words.next() {
         match name.as_str() {
             "--list" | "-l" => asked.list = true,
             "--all" => asked.all = true,
-            "--to" => asked.to = Some(value()?),
-            "--session" => asked.session = Some(value()?),
+            "--to" => asked.to = Some(words.value().ok_or(USAGE)?),
+            "--session" => asked.session = Some(words.value().ok_or(USAGE)?),
             "--dry-run" | "-n" => asked.dry_run = true,
             "--force" | "-f" => asked.force = true,
             "--json" => asked.json = true,

@@ -1,5 +1,6 @@
 //! `gimlet usage`: tokens and cost of all conversations, from their transcripts. Changes nothing.
 
+use crate::option_words::OptionWords;
 use engine::usage_report::{self, UsageGrouping, UsageRange, UsageReport, UsageRow, UsageSum};
 use model::catalog::ModelCatalog;
 use serde_json::{Map, Value, json};
@@ -53,22 +54,17 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
 /// Returns `None` when help is requested.
 fn parse(rest: &[OsString]) -> Result<Option<UsageArgs>, String> {
     let mut asked = UsageArgs::default();
-    let mut words = rest.iter().map(|word| word.to_string_lossy().into_owned());
-    while let Some(word) = words.next() {
-        let (name, inline) = match word.split_once('=') {
-            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
-            None => (word, None),
-        };
-        let mut value = || inline.clone().or_else(|| words.next()).ok_or(USAGE);
+    let mut words = OptionWords::new(rest);
+    while let Some(name) = words.next() {
         match name.as_str() {
             "--by" => {
-                let group = value()?;
+                let group = words.value().ok_or(USAGE)?;
                 asked.by = UsageGrouping::parse(&group).ok_or_else(|| {
                     format!("Error: --by {group}: it must be one of {}.", UsageGrouping::NAMES.join(", "))
                 })?;
             }
-            "--since" => asked.range.since = Some(day(&name, &value()?)?),
-            "--until" => asked.range.until = Some(day(&name, &value()?)?),
+            "--since" => asked.range.since = Some(day(&name, &words.value().ok_or(USAGE)?)?),
+            "--until" => asked.range.until = Some(day(&name, &words.value().ok_or(USAGE)?)?),
             "--json" => asked.format = UsageFormat::Json,
             "--csv" => asked.format = UsageFormat::Csv,
             "--help" | "-h" | "help" => return Ok(None),

@@ -1,11 +1,10 @@
 use super::*;
+use crate::test_events::stream_event;
 use serde_json::json;
-use serde_json::value::RawValue;
-use std::sync::Arc;
 use terminal::keys::bindings::KeyAction;
 use terminal::keys::{KeyCode, KeyMods};
 use wire::mode::PermissionMode;
-use wire::sdk::{SdkMessage, StreamEvent};
+use wire::sdk::SdkMessage;
 
 const SIZE: TerminalSize = TerminalSize { columns: 60, rows: 20 };
 
@@ -34,23 +33,8 @@ fn enter(app: &mut App) -> Vec<AppEffect> {
     press(app, &[KeyPress::plain(KeyCode::Enter)])
 }
 
-fn raw(value: &serde_json::Value) -> Box<RawValue> {
-    RawValue::from_string(value.to_string()).unwrap()
-}
-
 fn stream(app: &mut App, event: &serde_json::Value) {
-    let event = StreamEvent {
-        kind: "stream_event",
-        event: Arc::from(raw(event)),
-        session_id: "s".into(),
-        parent_tool_use_id: None,
-        uuid: "u".into(),
-        ttft_ms: None,
-        api_message_id: None,
-        thinking_display: None,
-        abandoned_blocks: None,
-    };
-    app.update(AppInput::Event(engine::Event::Message(SdkMessage::StreamEvent(event))));
+    app.update(AppInput::Event(engine::Event::Message(stream_event(event))));
 }
 
 fn say(app: &mut App, text: &str) {

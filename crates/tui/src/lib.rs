@@ -16,6 +16,8 @@ pub mod reload;
 mod run;
 pub mod screen_reader;
 pub mod status_line;
+#[cfg(test)]
+mod test_events;
 
 pub use app::{MotionLevel, Preferences};
 pub use printed::SessionPrinter;

@@ -44,8 +44,8 @@ fn touched(files: &[String], metadata: &Value) -> Packages {
     for file in files {
         let mut parts = file.split('/');
         match (parts.next(), parts.next(), parts.next()) {
-            (Some("crates"), Some(name), Some("tests")) => drop(own_tests.insert(format!("gimlet-{name}"))),
-            (Some("crates"), Some(name), _) => drop(direct.insert(format!("gimlet-{name}"))),
+            (Some("crates"), Some(name), Some("tests")) => drop(own_tests.insert(package_of_folder(name))),
+            (Some("crates"), Some(name), _) => drop(direct.insert(package_of_folder(name))),
             (Some("xtask"), ..) => drop(direct.insert("xtask".to_owned())),
             (Some("docs"), ..) => drop(own_tests.insert("gimlet-cli".to_owned())),
             (Some("Cargo.toml" | "Cargo.lock" | "clippy.toml" | ".cargo"), ..) => return Packages::All,
@@ -57,6 +57,11 @@ fn touched(files: &[String], metadata: &Value) -> Packages {
     }
     direct.extend(own_tests);
     Packages::Some(direct)
+}
+
+/// Packages are written with hyphens, their folders with underscores.
+fn package_of_folder(folder: &str) -> String {
+    format!("gimlet-{}", folder.replace('_', "-"))
 }
 
 /// A package that depends on one of `names` and is not among them yet.
@@ -90,6 +95,7 @@ mod tests {
         let all = |names: &[&str]| Some(names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
         assert_eq!(names(&["crates/wire/src/lib.rs"]), all(&["gimlet-cli", "gimlet-tools", "gimlet-wire"]));
         assert_eq!(names(&["crates/tools/tests/a.rs"]), all(&["gimlet-tools"]));
+        assert_eq!(names(&["crates/session_parts/tests/a.rs"]), all(&["gimlet-session-parts"]));
         assert_eq!(names(&["docs/guide.md"]), all(&["gimlet-cli"]));
         assert_eq!(names(&["README"]), None);
         assert_eq!(names(&["Cargo.lock"]), Some(Vec::new()));

@@ -1,6 +1,7 @@
 use crate::app::record::call::CallPhase;
 use crate::app::session::SessionDisplay;
 use crate::app::{App, AppInput, Preferences};
+use crate::test_events::stream_event;
 use engine::Event;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use terminal::keys::{KeyCode, KeyPress};
 use terminal::style::StyledLine;
 use terminal::surface::TerminalSize;
-use wire::sdk::{PastMessage, SdkMessage, StreamEvent};
+use wire::sdk::{PastMessage, SdkMessage};
 
 fn app() -> App {
     let session = SessionDisplay { cwd: "/project".into(), shown_cwd: "~/project".into(), ..SessionDisplay::default() };
@@ -269,20 +270,7 @@ fn words_on_their_way_do_not_hide_who_interrupted() {
     let begin = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
     app.interrupt();
     for event in [begin, delta] {
-        let event = RawValue::from_string(event.to_string()).unwrap().into();
-        let (session_id, uuid) = ("s".into(), "u".into());
-        let event = StreamEvent {
-            kind: "stream_event",
-            event,
-            session_id,
-            parent_tool_use_id: None,
-            uuid,
-            ttft_ms: None,
-            api_message_id: None,
-            thinking_display: None,
-            abandoned_blocks: None,
-        };
-        tell(&mut app, SdkMessage::StreamEvent(event));
+        tell(&mut app, stream_event(&event));
     }
     let mark = past(&json!({"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]}));
     let SdkMessage::User(mut user) = mark.user() else { panic!("a user message") };

@@ -10,12 +10,12 @@
 use super::*;
 use crate::app::session::SessionDisplay;
 use crate::app::{App, AppInput, Preferences};
+use crate::test_events::stream_event;
 use engine::{Event, ScreenEvent};
 use serde_json::value::RawValue;
-use std::sync::Arc;
 use terminal::keys::{KeyCode, KeyPress};
 use terminal::surface::TerminalSize;
-use wire::sdk::{PastMessage, ReportedDecision, SdkMessage, StreamEvent, ToolResultMeta};
+use wire::sdk::{PastMessage, ReportedDecision, SdkMessage, ToolResultMeta};
 
 const BEGAN: &str = "2026-07-01T06:12:00.000Z";
 const ENDED: &str = "2026-07-01T06:12:12.000Z";
@@ -290,18 +290,7 @@ fn tell(app: &mut App, message: SdkMessage) {
 
 fn stream(app: &mut App, text: &str) {
     let delta = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}});
-    let event = StreamEvent {
-        kind: "stream_event",
-        event: Arc::from(raw(&delta)),
-        session_id: "s".into(),
-        parent_tool_use_id: None,
-        uuid: "u".into(),
-        ttft_ms: None,
-        api_message_id: None,
-        thinking_display: None,
-        abandoned_blocks: None,
-    };
-    tell(app, SdkMessage::StreamEvent(event));
+    tell(app, stream_event(&delta));
 }
 
 fn assistant(block: &Value, timestamp: &str) -> PastMessage {

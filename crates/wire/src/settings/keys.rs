@@ -183,7 +183,7 @@ keys! {
         "rulesOnWrite" rules_on_write: Option<bool>;
         /// Environment variables for the session and its children.
         "env" env: BTreeMap<String, String>;
-        /// Keep a checkpoint of each prompt, so that files can be taken back to it (`/rewind`, `gimlet rewind`). On unless set to `false`.
+        /// Keep a checkpoint of each prompt, so that files can be taken back to it (`gimlet rewind`). On unless set to `false`.
         "fileCheckpointingEnabled" file_checkpointing_enabled: Option<bool>;
         /// Where plans are kept, relative to the project.
         "plansDirectory" plans_directory: Option<String>;
