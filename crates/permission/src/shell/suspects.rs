@@ -4,6 +4,7 @@
 use super::braces;
 use super::runners;
 use super::wrapper::{base_name, may_run_others};
+use std::collections::HashMap;
 
 /// How deep substitutions and quoted scripts are followed.
 const MAX_DEPTH: u32 = 48;
@@ -22,9 +23,9 @@ pub(crate) struct PossibleCommand {
 }
 
 pub(crate) fn find(command: &str) -> Vec<PossibleCommand> {
-    let mut found = Vec::new();
-    scan(command, 0, &mut found);
-    found
+    let mut search = SuspectSearch::default();
+    search.scan(command, 0);
+    search.found
 }
 
 /// The mark of a search that stopped early.
@@ -209,22 +210,36 @@ fn join(program: &str, arguments: &[String]) -> String {
     text
 }
 
-fn scan(text: &str, depth: u32, found: &mut Vec<PossibleCommand>) {
-    if depth > MAX_DEPTH {
-        found.push(cut_mark());
-        return;
+#[derive(Default)]
+struct SuspectSearch {
+    found: Vec<PossibleCommand>,
+    /// The texts that were read, with the depth they were found at. A word that may be a script is often the whole text
+    /// again: without this, each would be read twice at every depth.
+    scanned: HashMap<String, u32>,
+}
+
+impl SuspectSearch {
+    fn scan(&mut self, text: &str, depth: u32) {
+        if depth > MAX_DEPTH {
+            self.found.push(cut_mark());
+            return;
+        }
+        if self.scanned.get(text).is_some_and(|before| *before <= depth) {
+            return;
+        }
+        self.scanned.insert(text.to_owned(), depth);
+        let mut scanner = SuspectScanner {
+            rest: text,
+            word: None,
+            suspect: PossibleCommand::default(),
+            target: None,
+            braces: 0,
+            search: self,
+            depth,
+        };
+        scanner.run();
+        scanner.end_suspect();
     }
-    let mut scanner = SuspectScanner {
-        rest: text,
-        word: None,
-        suspect: PossibleCommand::default(),
-        target: None,
-        braces: 0,
-        found,
-        depth,
-    };
-    scanner.run();
-    scanner.end_suspect();
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -240,7 +255,7 @@ struct SuspectScanner<'a, 'f> {
     /// The next word is the target of a redirection.
     target: Option<ScannedRedirect>,
     braces: u32,
-    found: &'f mut Vec<PossibleCommand>,
+    search: &'f mut SuspectSearch,
     depth: u32,
 }
 
@@ -312,17 +327,17 @@ impl SuspectScanner<'_, '_> {
             let is_git = suspect.words.iter().any(|word| base_name(word) == "git");
             for word in suspect.words.iter().filter(|word| is_script(word)) {
                 if let Some(text) = runners::attached(word) {
-                    scan(text, self.depth + 1, self.found);
+                    self.search.scan(text, self.depth + 1);
                 }
                 if !is_git || runners::from(&suspect.words[prelude..]).is_some() {
-                    scan(word, self.depth + 1, self.found);
+                    self.search.scan(word, self.depth + 1);
                 }
                 if let Some((_, script)) = word.split_once(if is_git { "=!" } else { "=" }) {
-                    scan(script, self.depth + 1, self.found);
+                    self.search.scan(script, self.depth + 1);
                 }
             }
         }
-        self.found.push(suspect);
+        self.search.found.push(suspect);
     }
 
     fn escape(&mut self, after: &str) {
@@ -373,8 +388,8 @@ impl SuspectScanner<'_, '_> {
                 let end = closing(body, '}');
                 // Defaults inside `${x:-…}` may hold commands of their own, or be one.
                 let (name, default) = body[..end].split_at(body[..end].find(['-', '=', '+', '?']).unwrap_or(end));
-                scan(name, self.depth + 1, self.found);
-                scan(default.trim_start_matches(['-', '=', '+', '?']), self.depth + 1, self.found);
+                self.search.scan(name, self.depth + 1);
+                self.search.scan(default.trim_start_matches(['-', '=', '+', '?']), self.depth + 1);
                 let whole = skip + 1 + end;
                 let text = self.rest[..whole].to_owned();
                 self.push_str(&text);
@@ -403,7 +418,7 @@ impl SuspectScanner<'_, '_> {
         let end = closing(body, close);
         // The parenthesis after a pattern of `case` closes nothing: then the rest may belong to it as well.
         let inner = if body[..end].contains("case") { body } else { &body[..end] };
-        scan(inner, self.depth + 1, self.found);
+        self.search.scan(inner, self.depth + 1);
         // What it yields is unknown; the mark keeps the word from looking empty.
         self.push_str("$()");
         self.rest = body.get(end + close.len_utf8()..).unwrap_or("");

@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 
 fn finds(command: &str, program: &str) -> bool {
     find(command).iter().any(|s| s.any_program(|name, _| name == program))
@@ -41,4 +42,27 @@ fn redirections_name_their_files() {
     assert_eq!(all[0].writes, ["../x", "2", "out"]);
     assert_eq!(all[0].reads, ["in"]);
     assert_eq!(all[0].words, ["ls"]);
+}
+
+/// What a text can hold is bounded by its length, however its parts wrap each other.
+fn is_bounded(text: &str) {
+    let found = find(text).len();
+    assert!(found <= 100 + 20 * text.len(), "{found} found in {text:?}");
+}
+
+#[test]
+fn nested_scripts_are_read_once() {
+    is_bounded("%lef=Vi.r$/=ef..Vi.r$/rtx");
+    is_bounded(&format!("{}$/rtx x", "a$=".repeat(60)));
+    is_bounded(&format!("eval {}", "a=$b=".repeat(40)));
+    is_bounded(&format!("sh -c \"{}\"", "-a=${b=c;".repeat(30)));
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_in_bounded_time(parts in prop::collection::vec(prop::sample::select(vec![
+        "=", "$", "/", "rtx", "sh -c ", "eval ", "git ", "env -S", "-", "a", " ", "'", "\"", "`", "$(", ")", "${", "}", "=!", ";", "case", "\\",
+    ]), 0..40)) {
+        is_bounded(&parts.concat());
+    }
 }
