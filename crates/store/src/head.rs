@@ -145,6 +145,7 @@ lenient! {
         entrypoint: LenientText<'a> = "entrypoint",
         prompt_id: LenientText<'a> = "promptId",
         permission_mode: LenientText<'a> = "permissionMode",
+        denial: LenientText<'a> = "toolDenialKind",
         session_kind: LenientText<'a> = "sessionKind",
         team_name: LenientText<'a> = "teamName",
         leaf_uuid: LenientText<'a> = "leafUuid",

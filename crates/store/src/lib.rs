@@ -18,6 +18,7 @@ pub mod narrative;
 pub mod pastes;
 mod pieces;
 pub mod purge;
+pub mod record;
 pub mod relocate;
 pub mod resume;
 pub mod search;

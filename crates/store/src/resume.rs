@@ -60,6 +60,10 @@ pub struct LoadedEntry {
     pub is_meta: bool,
     pub is_compact_summary: bool,
     pub is_api_error: bool,
+    /// The line says in which mode it was typed: it is a prompt, whatever it looks like.
+    pub is_prompt: bool,
+    /// The person refused the call that the entry answers.
+    pub is_refusal: bool,
     /// The user took it back: it is not sent to the model.
     pub is_retracted: bool,
     pub(crate) span: LineSpan,
@@ -404,6 +408,8 @@ fn entry<R: ReadAt>(source: &R, node: EntryNode) -> io::Result<Option<LoadedEntr
         is_meta: node.is_meta,
         is_compact_summary: node.is_compact_summary,
         is_api_error: node.is_api_error,
+        is_prompt: node.is_prompt,
+        is_refusal: node.is_refusal,
         is_retracted: false,
         span: node.span,
     }))

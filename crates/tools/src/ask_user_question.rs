@@ -22,6 +22,16 @@ static SPEC: ToolSpec =
 
 pub struct AskUserQuestionTool;
 
+const RESPONDED: &str = "The user responded: ";
+const ANSWERED: &str = "The user answered your questions: ";
+const GO_ON: &str = " Go on with these answers in mind.";
+
+/// What the person answered, from the text of a result; `None` when nothing was answered.
+pub fn answers_in(result: &str) -> Option<&str> {
+    let answered = || result.strip_prefix(ANSWERED).map(|text| text.strip_suffix(GO_ON).unwrap_or(text));
+    result.strip_prefix(RESPONDED).or_else(answered)
+}
+
 /// Input fields that only the person, or a host that answers for them, may set.
 pub const ANSWER_FIELDS: [&str; 4] = ["answers", "annotations", "response", "afkTimeoutMs"];
 
@@ -140,7 +150,7 @@ impl AskUserQuestionCall {
 
     fn text(&self) -> String {
         if let Some(response) = &self.response {
-            return format!("The user responded: {response}");
+            return format!("{RESPONDED}{response}");
         }
         let pairs = self.pairs();
         if pairs.is_empty() {
@@ -148,11 +158,11 @@ impl AskUserQuestionCall {
                     you assumed."
                 .into();
         }
-        let mut text = format!("The user answered your questions: {}.", pairs.join(", "));
+        let mut text = format!("{ANSWERED}{}.", pairs.join(", "));
         if pairs.len() < self.question_texts.len() {
             text.push_str(" The other questions were left open.");
         }
-        text.push_str(" Go on with these answers in mind.");
+        text.push_str(GO_ON);
         text
     }
 
@@ -217,7 +227,11 @@ mod tests {
         let noted = json!({"answers": {"One?": "a"}, "annotations": {"One?": {"notes": "not sure"}}});
         let said = text(&noted).unwrap();
         assert!(said.contains(r#""One?"="a" (note of the user: not sure). The other questions"#), "{said}");
-        assert_eq!(text(&json!({"response": "neither, wait"})).unwrap(), "The user responded: neither, wait");
+        assert_eq!(answers_in(&said).unwrap().find("\"One?\""), Some(0), "{said}");
+        let said = text(&json!({"response": "neither, wait"})).unwrap();
+        assert_eq!(said, "The user responded: neither, wait");
+        assert_eq!(answers_in(&said), Some("neither, wait"));
+        assert_eq!(answers_in(&text(&json!({"answers": {}})).unwrap()), None);
         assert!(text(&json!({"answers": {}})).unwrap().contains("skipped"));
     }
 

@@ -55,6 +55,11 @@ impl ToolClass {
         matches!(self, Self::Question | Self::PlanEntry | Self::PlanExit)
     }
 
+    /// Whether a call can be made again to get its result back: it only looks something up.
+    pub const fn is_repeatable(self) -> bool {
+        matches!(self, Self::Read | Self::Search | Self::Web | Self::Resource)
+    }
+
     /// Whether its calls change something outside of the session, unless the tool says otherwise.
     const fn changes(self) -> bool {
         matches!(

@@ -238,6 +238,14 @@ impl ReadState {
         known.remembered = known.files.values().filter_map(|record| record.content.as_ref()).map(|c| c.len()).sum();
     }
 
+    /// Forgets these files, because the conversation no longer contains them.
+    pub fn forget(&self, gone: &[PathBuf]) {
+        let mut known = self.lock();
+        for path in gone {
+            known.forget(&real(path));
+        }
+    }
+
     /// The number of views so far.
     pub fn moment(&self) -> u64 {
         self.lock().sequence

@@ -132,6 +132,19 @@ impl UpdatedRule {
     }
 }
 
+/// What the model is told when a person refuses without a word.
+pub const REFUSED_MESSAGE: &str = "The user refused this call. Stop and wait for what they say.";
+/// The same for a plan.
+pub const KEEP_PLANNING_MESSAGE: &str = "The user wants to keep planning.";
+/// A plan was approved for a new conversation.
+pub const PLAN_MOVED_MESSAGE: &str = "The user approved the plan and carries it out in a new conversation.";
+
+/// Whether the refusal says nothing of the person's own.
+pub fn is_wordless_refusal(message: &str) -> bool {
+    let message = message.trim();
+    message.is_empty() || [REFUSED_MESSAGE, KEEP_PLANNING_MESSAGE, PLAN_MOVED_MESSAGE].contains(&message)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -347,6 +347,10 @@ pub enum SystemBody {
         #[serde(skip_serializing_if = "Option::is_none")]
         logical_parent_uuid: Option<String>,
     },
+    /// Results of calls were cleared to make room, without a summary.
+    MicrocompactBoundary {
+        microcompact_metadata: serde_json::Value,
+    },
     ApiRetry {
         attempt: u32,
         max_retries: u32,

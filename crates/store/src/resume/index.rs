@@ -38,6 +38,10 @@ pub(super) struct EntryNode {
     pub(super) is_team: bool,
     pub(super) is_compact_summary: bool,
     pub(super) is_api_error: bool,
+    /// The line says in which mode it was typed: it is a prompt, whatever it looks like.
+    pub(super) is_prompt: bool,
+    /// The person refused the call that the line answers.
+    pub(super) is_refusal: bool,
     pub(super) boundary: Option<Box<BoundaryFacts>>,
 }
 
@@ -318,6 +322,8 @@ impl EntryNode {
             is_team: head.team_name.as_str().is_some(),
             is_compact_summary: head.is_compact_summary.0,
             is_api_error: head.is_api_error.0,
+            is_prompt: head.permission_mode.as_str().is_some(),
+            is_refusal: head.denial.as_str() == Some("user-rejected"),
             boundary,
         })
     }

@@ -73,9 +73,7 @@ pub enum DialogChoice {
     No,
 }
 
-/// Sent to the model when the user refuses without a comment.
-pub const REFUSED_MESSAGE: &str = "The user refused this call. Stop and wait for what they say.";
-pub const KEEP_PLANNING_MESSAGE: &str = "The user wants to keep planning.";
+pub use wire::control::{KEEP_PLANNING_MESSAGE, PLAN_MOVED_MESSAGE, REFUSED_MESSAGE};
 /// Shown to the user in these cases.
 pub const REFUSED_LABEL: &str = "You said no";
 pub const STILL_PLANNING_LABEL: &str = "Not yet: planning goes on";
@@ -211,10 +209,7 @@ impl Dialog {
             DialogChoice::PlanAccepting => self.plan_verdict("acceptEdits"),
             DialogChoice::PlanBypassing => self.plan_verdict("bypassPermissions"),
             DialogChoice::PlanAsking => self.plan_verdict("default"),
-            DialogChoice::PlanClearing => {
-                PermissionVerdict::deny("The user approved the plan and carries it out in a new conversation.")
-                    .interrupting(true)
-            }
+            DialogChoice::PlanClearing => PermissionVerdict::deny(PLAN_MOVED_MESSAGE).interrupting(true),
             // Without a word the model goes on planning.
             DialogChoice::No if comment.is_none() && self.is_plan() => PermissionVerdict::deny(KEEP_PLANNING_MESSAGE),
             DialogChoice::No => match comment {

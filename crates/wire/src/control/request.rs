@@ -23,6 +23,8 @@ pub enum HostRequest {
     RewindList,
     /// Ours: goes back to a prompt, in files, conversation or both.
     Rewind(RewindConversation),
+    /// `x_compact_part`
+    CompactPart(CompactPart),
     GetContextUsage(GetContextUsage),
     GetUsage,
     GetSessionCost,
@@ -165,6 +167,7 @@ impl HostRequest {
             "x_message_agent" => Self::MessageAgent(part(subtype, text)?),
             "x_rewind_list" => Self::RewindList,
             "x_rewind" => Self::Rewind(part(subtype, text)?),
+            "x_compact_part" => Self::CompactPart(part(subtype, text)?),
             "x_side_question" => Self::SideQuestion(part(subtype, text)?),
             "x_retract_prompt" => Self::RetractPrompt,
             "cancel_async_message" => Self::CancelAsyncMessage(part(subtype, text)?),
@@ -315,6 +318,18 @@ pub struct RewindConversation {
     /// Files that somebody else changed since and that are replaced all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overwrite: Vec<String>,
+}
+
+/// A request to summarise the conversation from a prompt on, or up to it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct CompactPart {
+    /// The uuid of the prompt.
+    pub user_message_id: String,
+    /// `from`: the prompt and everything after it; `up_to`: everything before it.
+    pub direction: String,
+    /// What the summary should heed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize, Serialize)]
