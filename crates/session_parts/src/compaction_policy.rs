@@ -19,20 +19,67 @@ const MAX_REFILLS: u32 = 3;
 pub enum CompactionTrigger {
     /// `/compact`, with the user's instructions.
     Manual { instructions: Option<String> },
+    /// The user wants a part summarised; the rest stays as it is.
+    Part(PartCompaction),
     /// The context window is nearly full.
     Crowded,
     /// The API refused the conversation as too long.
     Overflow,
 }
 
+/// The part of a conversation that is summarised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartCompaction {
+    pub direction: PartDirection,
+    /// The index of the turn with the chosen prompt, including its reminders.
+    pub at: usize,
+    /// The beginning of that prompt.
+    pub prompt: String,
+    pub instructions: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartDirection {
+    /// The chosen prompt and everything after it.
+    From,
+    /// Everything before the chosen prompt.
+    UpTo,
+}
+
+impl PartDirection {
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "from" => Some(Self::From),
+            "up_to" => Some(Self::UpTo),
+            _ => None,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::From => "from",
+            Self::UpTo => "up_to",
+        }
+    }
+}
+
 impl CompactionTrigger {
+    /// What the user said about the summary.
+    pub fn instructions(&self) -> Option<&str> {
+        match self {
+            Self::Manual { instructions } => instructions.as_deref(),
+            Self::Part(part) => part.instructions.as_deref(),
+            Self::Crowded | Self::Overflow => None,
+        }
+    }
+
     pub fn is_automatic(&self) -> bool {
-        !matches!(self, Self::Manual { .. })
+        matches!(self, Self::Crowded | Self::Overflow)
     }
 
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Manual { .. } => "manual",
+            Self::Manual { .. } | Self::Part(_) => "manual",
             Self::Crowded | Self::Overflow => "auto",
         }
     }
@@ -120,7 +167,8 @@ impl CompactionPolicy {
         facts.window(env, self.served)
     }
 
-    fn window(&self, facts: &ModelFacts, env: &Env) -> u64 {
+    /// The window that the conversation may fill, in tokens.
+    pub fn window(&self, facts: &ModelFacts, env: &Env) -> u64 {
         let own = facts.window(env, self.served);
         self.window.map_or(own, |wanted| wanted.min(own))
     }

@@ -1,14 +1,19 @@
 //! Everything that is sent to the model: the history, the prompt parts that never change, and settings that may.
 //! History is only appended to; repairs are made on a copy for one request.
 
+mod compacting;
 mod model_chain;
 mod parts;
 pub mod usage;
 
 pub use model_chain::{MainModel, ModelChain};
-pub use parts::{CacheLifeChoice, ContextParts, ForkContext, FreshContext, Reminders, RequestSettings, TurnLimits};
+pub use parts::{
+    CacheLifeChoice, ContextParts, EarlierConversation, ForkContext, FreshContext, Reminders, RequestSettings,
+    TurnLimits,
+};
 
 use crate::cache_watch::CacheWatch;
+use crate::carried::CarriedRecord;
 use crate::compaction_policy::CompactionPolicy;
 use crate::compaction_policy::OverflowRelief;
 use crate::history::{History, HistoryPart};
@@ -22,6 +27,7 @@ use model::{
     ModelRequest, RequestIdentity, Role, ThinkingParameter,
 };
 use serde_json::value::RawValue;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use usage::ContextUsage;
 use wire::control::FieldChange;
@@ -33,6 +39,12 @@ pub struct ModelContext {
     /// one.
     prompt_at: Option<usize>,
     compaction: CompactionPolicy,
+    /// What the compactions of this conversation carry on.
+    carried: CarriedRecord,
+    /// Ids of the calls that the person refused.
+    refused: BTreeSet<String>,
+    /// The conversation was restored, so what it changed is not counted yet.
+    is_uncounted: bool,
     models: ModelChain,
     settings: RequestSettings,
     tools: Arc<[Fragment]>,
@@ -59,9 +71,12 @@ impl ModelContext {
     pub fn new(parts: ContextParts) -> Self {
         Self {
             catalog: parts.catalog,
-            history: parts.history,
             prompt_at: None,
             compaction: parts.compaction,
+            carried: parts.carried,
+            refused: parts.refused,
+            is_uncounted: !parts.history.is_empty(),
+            history: parts.history,
             models: parts.models,
             settings: parts.settings,
             tools: parts.tools.into(),
@@ -85,6 +100,9 @@ impl ModelContext {
         self.history = std::mem::take(&mut before.history);
         self.prompt_at = before.prompt_at;
         self.compaction.take_state_from(&before.compaction);
+        self.carried = std::mem::take(&mut before.carried);
+        self.refused = std::mem::take(&mut before.refused);
+        self.is_uncounted = before.is_uncounted;
         self.settings.thinking = before.settings.thinking;
         self.settings.thinking_display = before.settings.thinking_display.take();
         self.disabled = std::mem::take(&mut before.disabled);
@@ -104,6 +122,11 @@ impl ModelContext {
             system: Arc::clone(&self.system),
             tools: Arc::clone(&self.tools),
             turns: self.history.turns().to_vec(),
+            carried: CarriedRecord {
+                words: vec![self.words_in(0..self.history.turns().len())],
+                failed: self.carried.failed.clone(),
+                ..CarriedRecord::default()
+            },
             sent_date: self.reminders.sent_date.clone(),
         }
     }
@@ -273,6 +296,9 @@ impl ModelContext {
         self.history = History::default();
         self.prompt_at = None;
         self.compaction.begin_session();
+        self.carried = CarriedRecord::default();
+        self.refused.clear();
+        self.is_uncounted = false;
         self.settings.identity = fresh.identity;
         self.cache_marks = CacheMarks::default();
         self.cache = CacheWatch::default();
@@ -287,8 +313,10 @@ impl ModelContext {
     }
 
     /// The conversation goes on with an earlier history.
-    pub fn go_back(&mut self, history: History, sent_date: Option<String>, is_context_sent: bool) {
-        self.history = history;
+    pub fn go_back(&mut self, earlier: EarlierConversation) {
+        let EarlierConversation { history, sent_date, is_context_sent, carried, refused } = earlier;
+        (self.history, self.carried, self.refused) = (history, carried, refused);
+        self.is_uncounted = true;
         self.cache.note_edit("going back");
         self.prompt_at = None;
         self.compaction.begin_session();
@@ -391,12 +419,7 @@ impl ModelContext {
 
     /// Appends the user's latest words after a compaction: later reminders are placed before them.
     pub fn push_latest_words(&mut self, text: &str, line: String) {
-        self.history.push(Message::user_text(text), HistoryPart::Joined, vec![line]);
-    }
-
-    /// The user's latest message, when the conversation no longer holds it.
-    pub fn lost_words(&self) -> Option<&str> {
-        Some(self.last_prompt.as_str()).filter(|words| self.prompt_at.is_none() && !words.is_empty())
+        self.history.push(Message::user_text(text), HistoryPart::Repeated, vec![line]);
     }
 
     /// Appends a message of the program at the end.
@@ -493,31 +516,6 @@ impl ModelContext {
         &mut self.compaction
     }
 
-    /// How many tokens of the newest conversation a compaction keeps unchanged.
-    pub fn kept_budget(&self) -> u64 {
-        self.compaction.kept_tokens(&self.facts(), &self.settings.env)
-    }
-
-    /// The index of the first kept turn: the user's latest message, or a later turn when that exceeds the budget.
-    pub fn kept_from(&self) -> usize {
-        self.history.tail_within(self.kept_budget()).max(self.prompt_at.unwrap_or(0))
-    }
-
-    pub fn oldest_share(&self, share: f64) -> usize {
-        self.history.oldest_share(share)
-    }
-
-    /// Replaces everything before `start` by a summary; resets the cache marks and sends reminders again.
-    pub fn replace_before(&mut self, start: usize, summary: Message, line: String) {
-        self.history.replace_before(start, summary, line);
-        self.cache.note_edit("compaction");
-        self.prompt_at = self.prompt_at.and_then(|at| at.checked_sub(start)).map(|at| at + 1);
-        self.cache_marks = CacheMarks::default();
-        self.output_limit = None;
-        self.reminders.is_context_sent = false;
-        self.reminders.facts.forget();
-    }
-
     /// Begins to gather the facts about the project, unless they were told.
     pub fn start_facts(&self) {
         self.reminders.facts.start();
@@ -536,15 +534,6 @@ impl ModelContext {
     /// Sets the instruction files to send next time.
     pub fn set_instructions(&mut self, files: Vec<config::MemoryFile>) {
         self.reminders.files = files;
-    }
-
-    /// The next request with `instruction` as its last message. It has the same cached prefix, unless `drop` of the
-    /// older turns must be left out to make it fit.
-    pub fn summary_request(&mut self, instruction: &str, drop: usize) -> Result<ModelRequest, ConversationTooLarge> {
-        let mut turns = if drop == 0 { self.history.turns().to_vec() } else { self.history.without_oldest(drop) };
-        turns.push(Message::user_text(instruction));
-        let mut marks = self.cache_marks.clone();
-        self.request_of(&turns, &mut marks)
     }
 
     /// Whether the date and the instruction files have been sent.

@@ -5,6 +5,8 @@
 
 use model::request::BlockPosition;
 use model::{Fragment, Message, Role, estimate};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use wire::block::{BlockHead, MessageContent, tool_result};
 
 /// A reported token count that differs from our own by more than this factor is ignored: a server that counts wrongly
@@ -16,8 +18,10 @@ const MAX_COUNT_RATIO: u64 = 3;
 pub enum HistoryPart {
     /// The user's prompt: the last part of its message.
     Prompt,
-    /// What the user typed while a turn ran, or wrote before a compaction: as a prompt, it stays behind reminders.
+    /// What the user typed while a turn ran: as a prompt, it stays behind reminders.
     Joined,
+    /// The user's latest words, repeated after a compaction; they stay behind reminders too.
+    Repeated,
     /// Reminders, instructions and notices: placed before the prompt they were sent with.
     Beside,
     /// The summary of everything before it: it is never taken back.
@@ -33,6 +37,15 @@ struct HistoryOrigin {
     lines: Vec<String>,
     /// Position in the order in which turns were added, which is the order of the file.
     order: usize,
+}
+
+/// A turn and where it comes from.
+#[derive(Clone, Copy)]
+pub struct HistoryEntry<'a> {
+    pub turn: &'a Message,
+    pub part: HistoryPart,
+    /// The uuids of its transcript lines.
+    pub lines: &'a [String],
 }
 
 #[derive(Default)]
@@ -73,7 +86,8 @@ impl History {
     /// the end.
     fn before_prompt(&self) -> usize {
         let end = self.turns.len();
-        let joined = self.origins.iter().rev().take_while(|origin| origin.part == HistoryPart::Joined).count();
+        let is_joined = |part| matches!(part, HistoryPart::Joined | HistoryPart::Repeated);
+        let joined = self.origins.iter().rev().take_while(|origin| is_joined(origin.part)).count();
         let is_prompt = self.origins.last().is_some_and(|origin| origin.part == HistoryPart::Prompt);
         if is_prompt { end - 1 } else { end - joined }
     }
@@ -196,9 +210,36 @@ impl History {
         start
     }
 
-    /// Line uuids of the turns from `start` on, in the order of the file.
-    pub fn lines_from(&self, start: usize) -> Vec<String> {
-        let mut origins: Vec<&HistoryOrigin> = self.origins[start..].iter().collect();
+    /// The turns in this range.
+    pub fn entries(&self, range: Range<usize>) -> impl Iterator<Item = HistoryEntry<'_>> {
+        let both = self.turns[range.clone()].iter().zip(&self.origins[range]);
+        both.map(|(turn, origin)| HistoryEntry { turn, part: origin.part, lines: &origin.lines })
+    }
+
+    /// The index of the turn of a prompt, including the reminders before it.
+    pub fn prompt_start(&self, line: &str) -> Option<usize> {
+        let is_typed = |part| matches!(part, HistoryPart::Prompt | HistoryPart::Joined);
+        let holds = |origin: &HistoryOrigin| is_typed(origin.part) && origin.lines.iter().any(|own| own == line);
+        let at = self.origins.iter().position(holds)?;
+        let beside = self.origins[..at].iter().rev().take_while(|origin| origin.part == HistoryPart::Beside).count();
+        // What stands at the very start belongs to the whole conversation.
+        Some(if beside == at { 0 } else { at - beside })
+    }
+
+    /// Replaces results by shorter ones, by the ids of their calls.
+    pub fn replace_results(&mut self, shorter: &BTreeMap<String, Fragment>) {
+        for block in self.turns.iter_mut().flat_map(|turn| &mut turn.blocks) {
+            let Some(BlockHead::ToolResult { tool_use_id }) = BlockHead::read(block.raw()) else { continue };
+            if let Some(short) = shorter.get(&*tool_use_id) {
+                *block = short.clone();
+            }
+        }
+        self.size = HistorySize::default();
+    }
+
+    /// Line uuids of the turns in this range, in the order of the file.
+    pub fn lines_in(&self, range: Range<usize>) -> Vec<String> {
+        let mut origins: Vec<&HistoryOrigin> = self.origins[range].iter().collect();
         sys::compact_sort::sort_by_key(&mut origins, |origin| origin.order);
         origins.into_iter().flat_map(|origin| origin.lines.iter().cloned()).collect()
     }
@@ -218,19 +259,28 @@ impl History {
         self.size = HistorySize::default();
     }
 
+    /// Replaces everything from `start` on by `summary`.
+    pub fn replace_after(&mut self, start: usize, summary: Message, line: String) {
+        self.turns.truncate(start);
+        self.origins.truncate(start);
+        self.push(summary, HistoryPart::Summary, vec![line]);
+        self.size = HistorySize::default();
+    }
+
     /// The number of turns up to and including the first prompt.
     fn first_prompt_end(&self) -> usize {
         self.origins.iter().position(|origin| origin.part == HistoryPart::Prompt).map_or(1, |at| at + 1)
     }
 
-    /// The first prompt and the newest turns without `drop` of the older ones, for when the whole does not fit.
-    pub fn without_oldest(&self, drop: usize) -> Vec<Message> {
+    /// The first prompt and the newest turns before `end` without `drop` of the older ones, for when the whole does not fit.
+    pub fn without_oldest(&self, drop: usize, end: usize) -> Vec<Message> {
+        let turns = &self.turns[..end];
         let beginning = self.first_prompt_end();
-        let mut from = (beginning + drop).min(self.turns.len());
-        while self.turns.get(from).is_some_and(answers_calls) {
+        let mut from = (beginning + drop).min(turns.len());
+        while turns.get(from).is_some_and(answers_calls) {
             from += 1;
         }
-        self.turns[..beginning.min(from)].iter().chain(&self.turns[from..]).cloned().collect()
+        turns[..beginning.min(from)].iter().chain(&turns[from..]).cloned().collect()
     }
 
     /// How many of the older turns make up `share` of all tokens.
@@ -332,7 +382,7 @@ mod tests {
         }
         let sent = ["date", "skills", "first", "[interrupted]", "servers", "second"];
         assert_eq!(texts(&live), sent);
-        assert_eq!(live.lines_from(0), told.map(|(text, _)| text));
+        assert_eq!(live.lines_in(0..live.turns().len()), told.map(|(text, _)| text));
         let counted = live.tokens(0);
         live.size = HistorySize::default();
         assert_eq!(live.tokens(0), counted, "what is put before the prompt is counted once");
@@ -398,13 +448,13 @@ mod tests {
         let (last_answer, last_result) = (weight(&history.turns[3]), weight(&history.turns[4]));
         assert_eq!(history.tail_within(last_answer + last_result), 3);
         assert_eq!(history.tail_within(last_result), 5, "a lone result is not kept");
-        assert_eq!(history.lines_from(3), ["3", "4"]);
+        assert_eq!(history.lines_in(3..5), ["3", "4"]);
     }
 
     #[test]
     fn dropping_the_oldest_keeps_the_first_and_whole_rounds() {
         let history = history(vec![Message::user_text("go"), answer(), result(), answer(), result()]);
-        let left = history.without_oldest(1);
+        let left = history.without_oldest(1, history.turns.len());
         assert_eq!(left.len(), 3);
         assert_eq!(left[1].role, Role::Assistant);
         assert_eq!(history.oldest_share(1.0), 3);

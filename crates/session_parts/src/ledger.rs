@@ -1,6 +1,10 @@
 //! Usage and cost, counted once per API response. Turn totals restart with every turn; model totals cover the whole
 //! session including its agents.
 
+mod changed_files;
+
+pub use changed_files::{ChangedFiles, changed_path, summed};
+
 use crate::budgets::SpendingBudgets;
 use crate::cache_watch::CacheMiss;
 use crate::call_ids::CallIds;
@@ -26,6 +30,8 @@ pub struct Ledger {
     accounts: Arc<Mutex<BTreeMap<String, ModelUsage>>>,
     /// Lines that edits added and removed; shared with agents.
     lines: Arc<(AtomicU64, AtomicU64)>,
+    /// The files they changed; shared with agents.
+    files: ChangedFiles,
     /// What earlier processes of this session spent; shared with agents.
     earlier_cost: Arc<CostState>,
     /// Shared with agents.
@@ -83,6 +89,7 @@ impl Ledger {
             served,
             accounts: Arc::default(),
             lines: Arc::default(),
+            files: ChangedFiles::default(),
             earlier_cost: Arc::default(),
             budgets,
             misses: Arc::default(),
@@ -146,6 +153,7 @@ impl Ledger {
         Self {
             accounts: Arc::clone(&self.accounts),
             lines: Arc::clone(&self.lines),
+            files: self.files.clone(),
             earlier_cost: Arc::clone(&self.earlier_cost),
             misses: Arc::clone(&self.misses),
             call_ids: self.call_ids.for_agent(),
@@ -162,6 +170,7 @@ impl Ledger {
         self.earlier_cost = Arc::default();
         (self.answered_ms, self.tool_ms) = (0, 0);
         self.started_at_ms = sys::clock::now_ms();
+        self.files.restart(Vec::new());
         self.lines.0.store(0, Relaxed);
         self.lines.1.store(0, Relaxed);
         self.used.clear();
@@ -217,10 +226,17 @@ impl Ledger {
     }
 
     /// Counts the lines an edit added and removed, from its structured result.
-    pub fn count_lines(&self, structured: &RawValue) {
+    pub fn count_lines(&self, structured: &RawValue, owner: Option<&str>) {
         let Some((added, removed)) = changed_lines(structured) else { return };
+        if let Some(path) = changed_path(structured) {
+            self.files.add(owner, &path, added, removed);
+        }
         self.lines.0.fetch_add(added, Relaxed);
         self.lines.1.fetch_add(removed, Relaxed);
+    }
+
+    pub fn changed_files(&self) -> &ChangedFiles {
+        &self.files
     }
 
     /// Lines added and removed.

@@ -5,6 +5,7 @@
 pub mod budgets;
 pub mod cache_watch;
 pub mod call_ids;
+pub mod carried;
 pub mod checkpoints;
 pub mod command;
 pub mod compaction_policy;

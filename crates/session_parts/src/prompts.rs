@@ -32,15 +32,52 @@ pub const CONTINUED: &str = "The earlier part of this conversation was summarise
 pub const GO_ON: &str =
     "\nGo on from here without asking the user to repeat anything and without mentioning the summary, unless they ask.";
 
-/// The user's latest message, repeated after a compaction.
-pub fn latest_words(words: &str) -> String {
-    format!("The user's latest message, word for word:\n\n{}", bounded(words))
+/// The same where only the end of the conversation was summarised.
+pub const CONTINUED_FROM: &str = "The part of this conversation that followed here was summarised to make room. This is the hand-over you wrote; it \
+     stands for that part.";
+
+/// Precedes the user's own words in a hand-over.
+pub const OWN_WORDS: &str =
+    "What the user wrote in that part, word for word, oldest first. Where the hand-over differs from it, this holds:";
+
+/// Added to the demand for a hand-over of everything before a message.
+pub const ONLY_BEFORE: &str =
+    "\nThe user's next message and everything after it stay as they are; they follow your hand-over.";
+
+/// Added to the demand for a hand-over of everything after a message.
+pub fn only_from(prompt: &str) -> String {
+    format!(
+        "\nOnly the part from this message of the user on is replaced. What stands before it stays as it is: do not repeat it.\n\
+         The message begins: {prompt}"
+    )
 }
 
-/// The user's prompt may be a whole file: a long one is cut, with a note.
-pub fn bounded(words: &str) -> std::borrow::Cow<'_, str> {
-    const MAX_KEPT_CHARS: usize = 20_000;
-    match words.char_indices().nth(MAX_KEPT_CHARS) {
+/// Where the dropped part can be looked up.
+pub fn dropped_part(path: &str, lines: Option<(u64, u64)>, has_recall: bool) -> String {
+    let lines = lines.map_or_else(String::new, |(from, to)| format!(" (what was dropped now: lines {from} to {to})"));
+    let how = if has_recall { " The Recall tool finds exact words in it." } else { "" };
+    format!("The full conversation up to here is in {path}{lines}; look there only for a detail that is missing.{how}")
+}
+
+/// The result of a call that was cleared to make room.
+pub fn cleared_result(name: &str, input: &str) -> String {
+    format!("[Result cleared to make room: {name} {input}. Call it again if you need it.]")
+}
+
+/// The user's latest request, repeated after a compaction: the message and what was typed while it was worked on.
+pub fn latest_words(messages: &[String]) -> String {
+    let mut messages = messages.iter();
+    let mut text =
+        format!("The user's latest message, word for word:\n\n{}", messages.next().map_or("", String::as_str));
+    for later in messages {
+        write!(text, "\n\nThen, while you worked:\n\n{later}").ok();
+    }
+    text
+}
+
+/// A message that is too long to be repeated is cut, with a note.
+pub fn bounded(words: &str, max_chars: usize) -> std::borrow::Cow<'_, str> {
+    match words.char_indices().nth(max_chars) {
         None => words.into(),
         Some((at, _)) => format!("{} […cut: {} more bytes]", &words[..at], words.len() - at).into(),
     }
@@ -74,10 +111,8 @@ pub fn recent_file(path: &str, content: &str) -> String {
     )
 }
 
-/// A list that is kept outside the conversation.
-pub fn unfinished_list(what: &str, lines: &[String]) -> String {
-    format!("<system-reminder>\n{what}:\n{}\n</system-reminder>", lines.join("\n"))
-}
+/// Precedes what the session itself knows after a compaction.
+pub const RECORDED_FACTS: &str = "From the record of this session, as it is now:";
 
 /// Facts about the machine, fixed for the life of the session.
 pub struct PromptEnvironment<'a> {

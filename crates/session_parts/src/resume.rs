@@ -2,6 +2,7 @@
 //! program wrote them.
 
 use crate::cache_watch::ResumedPrompt;
+use crate::carried::CarriedRecord;
 use crate::history::HistoryPart;
 use crate::mcp::RestoredServers;
 use crate::messages::attachment::LATEST_WORDS;
@@ -10,7 +11,7 @@ use crate::prompts;
 use model::{Fragment, Message, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use store::resume::EntryKind;
 use store::{LoadedConversation, LoadedEntry};
 use wire::block::{BlockHead, MessageContent, tool_result};
@@ -30,12 +31,17 @@ pub struct RestoredConversation {
     pub servers: RestoredServers,
     /// The last request of the conversation.
     pub last_prompt: Option<ResumedPrompt>,
+    /// What the last compaction carried on.
+    pub carried: CarriedRecord,
+    /// Ids of the calls that the person refused.
+    pub refused: BTreeSet<String>,
 }
 
 /// Builds the history. Each body is dropped after its conversion, so that a long conversation is never in memory
 /// twice. The entries stay, because a fork needs their positions in the file.
 pub fn restore(loaded: &mut LoadedConversation) -> RestoredConversation {
     let mut restored = RestoredConversation::default();
+    restored.carried = CarriedRecord::read(loaded.boundary.as_ref().and_then(|at| at.metadata.as_deref()));
     let LoadedConversation { entries, replacements, .. } = loaded;
     let local = local_commands(entries);
     let is_answer = |entry: &&LoadedEntry| entry.kind == EntryKind::Assistant && !entry.is_retracted;
@@ -51,6 +57,9 @@ pub fn restore(loaded: &mut LoadedConversation) -> RestoredConversation {
             EntryKind::User => {
                 if let Some(body) = entry.body.as_deref().filter(|_| entry.is_tool_result()) {
                     restored.servers.record_result(body);
+                }
+                if entry.is_refusal {
+                    restored.refused.extend(entry.calls.iter().map(ToString::to_string));
                 }
                 restored.extend(entry, part_of(entry), user(entry, replacements));
             }
@@ -107,8 +116,16 @@ fn part_of(entry: &LoadedEntry) -> HistoryPart {
     match entry.is_meta {
         true if is_notice() => HistoryPart::Beside,
         true => HistoryPart::Other,
+        false if !entry.is_prompt && is_of_program(entry) => HistoryPart::Other,
         false => HistoryPart::Prompt,
     }
+}
+
+/// Commands that ran here, their output, and marks of interrupts: the person sees them and did not type them.
+fn is_of_program(entry: &LoadedEntry) -> bool {
+    let content = entry.message().and_then(|message| message.content);
+    let text = content.map(plain_text).unwrap_or_default();
+    ["<local-command-", "<command-", "<bash-", "[Request interrupted"].iter().any(|mark| text.starts_with(mark))
 }
 
 fn raw(text: &str) -> Option<&RawValue> {
@@ -211,7 +228,7 @@ fn attachment(entry: &LoadedEntry, restored: &mut RestoredConversation) {
             if kind.starts_with("x_") || kind.starts_with("plan_") || kind == "unknown_command_fallback" =>
         {
             let text = serde_json::from_str::<String>(content.get()).ok();
-            let part = if kind == LATEST_WORDS { HistoryPart::Joined } else { HistoryPart::Beside };
+            let part = if kind == LATEST_WORDS { HistoryPart::Repeated } else { HistoryPart::Beside };
             restored.extend(entry, part, text.map(|text| Message::user_text(&text)));
         }
         ("date_change", _, Some(date), _) => {

@@ -109,6 +109,7 @@ fn notice_origin() -> Box<RawValue> {
 
 /// The lines of a compaction.
 pub struct BoundaryLine {
+    pub uuid: String,
     pub metadata: serde_json::Value,
     pub summary: Box<RawValue>,
     pub summary_uuid: String,
@@ -377,7 +378,7 @@ impl TranscriptWriter {
             kind: "system",
             subtype: "compact_boundary",
             fields,
-            uuid: id::uuid(),
+            uuid: line.uuid,
             timestamp: clock::now_iso(),
             tail: self.tail.clone(),
         };

@@ -3,11 +3,13 @@
 
 use super::ModelChain;
 use crate::cache_watch::ResumedPrompt;
+use crate::carried::CarriedRecord;
 use crate::compaction_policy::CompactionPolicy;
 use crate::history::History;
 use crate::project_facts::ToldFacts;
 use model::request::ThinkingChoice;
 use model::{CacheTtl, EffortLevel, Fragment, Message, ModelCatalog, RequestIdentity};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use sys::Env;
 
@@ -72,6 +74,10 @@ pub struct ContextParts {
     pub catalog: Arc<ModelCatalog>,
     pub history: History,
     pub compaction: CompactionPolicy,
+    /// What the last compaction of the conversation carried on.
+    pub carried: CarriedRecord,
+    /// Ids of the calls that the person refused.
+    pub refused: BTreeSet<String>,
     pub models: ModelChain,
     pub settings: RequestSettings,
     pub tools: Vec<Fragment>,
@@ -97,10 +103,22 @@ pub struct TurnLimits {
     pub output_retries: u32,
 }
 
+/// A conversation as it was at an earlier line.
+#[derive(Default)]
+pub struct EarlierConversation {
+    pub history: History,
+    pub sent_date: Option<String>,
+    pub is_context_sent: bool,
+    pub carried: CarriedRecord,
+    pub refused: BTreeSet<String>,
+}
+
 /// The conversation of a session at one moment, as it was sent to the model.
 pub struct ForkContext {
     pub system: Arc<[Fragment]>,
     pub tools: Arc<[Fragment]>,
     pub turns: Vec<Message>,
+    /// The words of the person in them, and what compactions carried on.
+    pub carried: CarriedRecord,
     pub sent_date: Option<String>,
 }

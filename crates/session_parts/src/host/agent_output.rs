@@ -106,6 +106,7 @@ impl AgentOutput {
                     // A reader of the stream would take a boundary for one of the main conversation.
                     SystemBody::Status { .. }
                     | SystemBody::CompactBoundary { .. }
+                    | SystemBody::MicrocompactBoundary { .. }
                     | SystemBody::ApiRetry { .. }
                     | SystemBody::ModelRefusalFallback { .. }
                     | SystemBody::ModelRefusalNoFallback(_)
