@@ -39,6 +39,8 @@ pub(crate) struct BatchReport {
     pub results: Vec<Arc<RawValue>>,
     /// The uuids of their transcript lines.
     pub lines: Vec<String>,
+    /// Calls that the person refused: their results are the person's words.
+    pub refused: Vec<String>,
     pub all_malformed: bool,
     /// A StructuredOutput call did not match its schema.
     pub output_rejected: bool,

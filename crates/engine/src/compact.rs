@@ -1,27 +1,36 @@
 //! Compaction: the model summarises the history, and the summary replaces it. The conversation stays in the same
 //! file; the newest messages and the user's latest prompt are kept unchanged. A compaction that fails or is
-//! interrupted leaves the conversation unchanged.
+//! interrupted leaves the conversation unchanged. Before an automatic one, results that can be had again are cleared,
+//! when that is enough (`clear`).
+//!
+//! What the session knows itself is never left to the summary: the person's words and what was changed are carried on
+//! word for word (`session_parts::carried`), instructions are read again from disk, lists and facts are told as they are
+//! now. The hand-over names the transcript and the dropped lines; the boundary records them (`boundary`).
 
 mod answers;
+mod boundary;
+mod clear;
+mod facts;
 mod failing_check;
+mod handover;
+mod part;
 mod reattach;
 
 use crate::session::{LiveSession, SessionIo};
 use answers::{SummaryAnswers, SummaryProgress};
-use model::{Message, ModelError, ResponseProgress, RetryPolicy, RetryVerdict, catalog};
-use serde_json::{Value, json};
-use session_parts::compaction_policy::CompactionTrigger;
+use boundary::{CompactionCut, CompactionFacts, replace};
+use handover::HandOver;
+use model::{ModelError, ResponseProgress, RetryPolicy, RetryVerdict, catalog};
+use session_parts::compaction_policy::{CompactionTrigger, PartCompaction, PartDirection};
 use session_parts::context::{ConversationTooLarge, ModelContext};
 use session_parts::messages::Attachment;
 use session_parts::messages::attachment::LATEST_WORDS;
 use session_parts::prompts;
 use session_parts::provider::ProviderConnectionError;
-use session_parts::transcript_writer::BoundaryLine;
-use std::fmt::Write;
 use std::time::{Duration, Instant};
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
-use wire::sdk::{CompactResult, SdkMessage, SystemBody, UserMessage};
+use wire::sdk::{CompactResult, SystemBody};
 
 /// How often a summary request that does not fit is made smaller.
 const MAX_SHRINKS: u32 = 5;
@@ -32,10 +41,17 @@ const NEXT_SHARE: f64 = 0.25;
 
 #[derive(Debug)]
 pub(crate) enum CompactionOutcome {
-    /// The summary text that the model wrote.
-    Done(String),
+    Done(CompactionResult),
     Interrupted,
     Failed(String),
+}
+
+#[derive(Debug)]
+pub(crate) struct CompactionResult {
+    /// The summary text that the model wrote.
+    pub summary: String,
+    /// The messages of the latest request, when the compaction kept nothing of it.
+    repeated: Vec<String>,
 }
 
 /// Runs one compaction and reports its progress to the host.
@@ -60,11 +76,11 @@ pub(crate) async fn run(
             });
         }
     };
-    let kept = KeptTail::choose(trigger, context);
-    let told = summary.clone() + &failing_check::quoted(&context.history().turns()[..kept.start]);
-    let message = summary_message(&told, io);
-    replace(&message, &kept, CompactionFacts { trigger, pre_tokens, took: started.elapsed() }, context, io).await?;
-    Ok(CompactionOutcome::Done(summary))
+    let cut = CompactionCut::choose(trigger, context);
+    let handover = HandOver::gather(&cut, context, io).await;
+    let facts = CompactionFacts { trigger, pre_tokens, took: started.elapsed() };
+    let repeated = replace(&summary, &cut, handover, facts, context, io).await?;
+    Ok(CompactionOutcome::Done(CompactionResult { summary, repeated }))
 }
 
 /// Why there is no summary.
@@ -88,13 +104,10 @@ async fn summarise(
     io: &mut SessionIo,
     token: &CancellationToken,
 ) -> Result<String, CompactionError> {
-    let instruction = match trigger {
-        CompactionTrigger::Manual { instructions: Some(wish) } => {
-            format!("{}\nThe user asks that the summary heeds this: {wish}", prompts::COMPACT)
-        }
-        CompactionTrigger::Manual { instructions: None } | CompactionTrigger::Crowded | CompactionTrigger::Overflow => {
-            prompts::COMPACT.to_owned()
-        }
+    let instruction = instruction(trigger);
+    let end = match trigger {
+        CompactionTrigger::Part(PartCompaction { direction: PartDirection::UpTo, at, .. }) => *at,
+        _ => context.history().turns().len(),
     };
     let mut drop = if *trigger == CompactionTrigger::Overflow { context.oldest_share(FIRST_SHARE) } else { 0 };
     let mut policy = RetryPolicy::from_env(&io.env);
@@ -106,7 +119,7 @@ async fn summarise(
             () = token.cancelled() => return Err(CompactionError::Interrupted),
             client = io.connect() => client?,
         };
-        let mut request = context.summary_request(&instruction, drop)?;
+        let mut request = context.summary_request_until(end, &instruction, drop)?;
         request.messages.extend(answers.exchange.iter().cloned());
         let sent_at = Instant::now();
         let answered = tokio::select! {
@@ -168,159 +181,30 @@ async fn summarise(
     }
 }
 
+/// What the model is asked for.
+fn instruction(trigger: &CompactionTrigger) -> String {
+    let mut text = prompts::COMPACT.to_owned();
+    match trigger {
+        CompactionTrigger::Part(PartCompaction { direction: PartDirection::UpTo, .. }) => {
+            text.push_str(prompts::ONLY_BEFORE);
+        }
+        CompactionTrigger::Part(PartCompaction { direction: PartDirection::From, prompt, .. }) => {
+            text.push_str(&prompts::only_from(prompt));
+        }
+        CompactionTrigger::Manual { .. } | CompactionTrigger::Crowded | CompactionTrigger::Overflow => {}
+    }
+    if let Some(wish) = trigger.instructions() {
+        text.push_str("\nThe user asks that the summary heeds this: ");
+        text.push_str(wish);
+    }
+    text
+}
+
 async fn wait(delay: Duration, token: &CancellationToken) -> Result<(), CompactionError> {
     tokio::select! {
         () = tokio::time::sleep(delay) => Ok(()),
         () = token.cancelled() => Err(CompactionError::Interrupted),
     }
-}
-
-/// The newest messages, which stay unchanged.
-struct KeptTail {
-    start: usize,
-    lines: Vec<String>,
-}
-
-impl KeptTail {
-    fn choose(trigger: &CompactionTrigger, context: &ModelContext) -> Self {
-        let start = match trigger {
-            CompactionTrigger::Manual { .. } => context.history().turns().len(),
-            CompactionTrigger::Crowded | CompactionTrigger::Overflow => context.kept_from(),
-        };
-        Self { start, lines: context.history().lines_from(start) }
-    }
-}
-
-/// The message that replaces the history.
-fn summary_message(summary: &str, io: &SessionIo) -> String {
-    let mut text = format!("{}\n\n{summary}\n", prompts::CONTINUED);
-    if let Some(path) = io.output.transcript.file() {
-        write!(
-            text,
-            "\nThe full conversation up to here is in {}; look there only for a detail that is missing.\n",
-            path.display()
-        )
-        .ok();
-    }
-    text.push_str(prompts::GO_ON);
-    text
-}
-
-struct CompactionFacts<'a> {
-    trigger: &'a CompactionTrigger,
-    pre_tokens: u64,
-    took: Duration,
-}
-
-/// Writes the boundary and the summary, shortens the history and informs the host.
-async fn replace(
-    message: &str,
-    kept: &KeptTail,
-    facts: CompactionFacts<'_>,
-    context: &mut ModelContext,
-    io: &mut SessionIo,
-) -> Result<(), StoreError> {
-    let summary_uuid = sys::id::uuid();
-    let summarised = kept.start;
-    let logical_parent = io.output.transcript.leaf().map(str::to_owned);
-    context.replace_before(kept.start, Message::user_text(message), summary_uuid.clone());
-    let post_tokens = context.tokens();
-    let dropped = context.compaction().record_compaction(facts.pre_tokens, post_tokens);
-    let metadata = CompactionMetadata { facts, tail: kept, anchor: &summary_uuid, post_tokens, dropped, summarised };
-    let line = BoundaryLine {
-        metadata: metadata.on_disk(),
-        summary: session_parts::messages::text_message(message),
-        summary_uuid: summary_uuid.clone(),
-        leaf: kept.lines.last().cloned(),
-    };
-    let written = io.output.transcript.boundary(line)?;
-    io.output.host.system(SystemBody::compacted(CompactResult::Success, None)).await;
-    if !metadata.facts.trigger.is_automatic() {
-        io.output.host.send(SdkMessage::Init(Box::new(crate::session::init(context, io)))).await;
-    }
-    io.output
-        .host
-        .system(SystemBody::CompactBoundary {
-            compact_metadata: metadata.on_wire(),
-            logical_parent_uuid: logical_parent,
-        })
-        .await;
-    let user = UserMessage {
-        kind: "user",
-        message: session_parts::messages::text_message(message),
-        parent_tool_use_id: None,
-        session_id: io.output.host.session_id.clone(),
-        uuid: summary_uuid,
-        timestamp: written.timestamp,
-        tool_use_result: None,
-        tool_result_meta: Vec::new(),
-        is_replay: false,
-        is_synthetic: true,
-        agent: None,
-    };
-    io.output.host.send(SdkMessage::User(Box::new(user))).await;
-    Ok(())
-}
-
-struct CompactionMetadata<'a> {
-    facts: CompactionFacts<'a>,
-    tail: &'a KeptTail,
-    anchor: &'a str,
-    post_tokens: u64,
-    /// Tokens removed by all compactions of this session.
-    dropped: u64,
-    summarised: usize,
-}
-
-impl CompactionMetadata<'_> {
-    fn on_disk(&self) -> Value {
-        let CompactionFacts { trigger, pre_tokens, took } = &self.facts;
-        let mut value = json!({
-            "trigger": trigger.name(),
-            "preTokens": pre_tokens,
-            "postTokens": self.post_tokens,
-            "cumulativeDroppedTokens": self.dropped,
-            "durationMs": millis(*took),
-            "messagesSummarized": self.summarised,
-        });
-        if let ([head, ..], Some(tail), Some(object)) =
-            (&*self.tail.lines, self.tail.lines.last(), value.as_object_mut())
-        {
-            let (anchor, uuids) = (self.anchor, &self.tail.lines);
-            object.insert("preservedSegment".into(), json!({"headUuid": head, "anchorUuid": anchor, "tailUuid": tail}));
-            object.insert("preservedMessages".into(), json!({"anchorUuid": anchor, "uuids": uuids, "allUuids": uuids}));
-        }
-        value
-    }
-
-    fn on_wire(&self) -> Value {
-        let CompactionFacts { trigger, pre_tokens, took } = &self.facts;
-        let mut value = json!({
-            "trigger": trigger.name(),
-            "pre_tokens": pre_tokens,
-            "post_tokens": self.post_tokens,
-            "cumulative_dropped_tokens": self.dropped,
-            "duration_ms": millis(*took),
-        });
-        if let ([head, ..], Some(tail), Some(object)) =
-            (&*self.tail.lines, self.tail.lines.last(), value.as_object_mut())
-        {
-            let (anchor, uuids) = (self.anchor, &self.tail.lines);
-            object.insert(
-                "preserved_segment".into(),
-                json!({"head_uuid": head, "anchor_uuid": anchor, "tail_uuid": tail}),
-            );
-            object.insert(
-                "preserved_messages".into(),
-                json!({"anchor_uuid": anchor, "uuids": uuids, "all_uuids": uuids}),
-            );
-        }
-        value
-    }
-}
-
-fn millis(took: Duration) -> u64 {
-    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl LiveSession {
@@ -337,9 +221,9 @@ impl LiveSession {
         let Some(outcome) = control.during(run(trigger, context, io, token)).await else { return Ok(None) };
         let outcome = outcome?;
         match &outcome {
-            CompactionOutcome::Done(summary) => {
+            CompactionOutcome::Done(CompactionResult { summary, repeated }) => {
                 self.io.output.ledger.forget_last();
-                self.reattach().await?;
+                self.reattach(repeated).await?;
                 self.publish_usage();
                 self.after_compaction(trigger, summary.clone(), token).await?;
             }
@@ -361,8 +245,9 @@ impl LiveSession {
         CompactionOutcome::Failed(why)
     }
 
-    /// Adds instructions, skills, the plan, recent files and unfinished lists again, in their current state.
-    async fn reattach(&mut self) -> Result<(), StoreError> {
+    /// Adds instructions, skills, the plan, facts and recent files again, in their current state, and last the latest
+    /// request, when nothing of it was kept.
+    async fn reattach(&mut self, repeated: &[String]) -> Result<(), StoreError> {
         let memory = self.io.rules.watch.memory();
         self.context.set_instructions(memory.files);
         self.io.knowledge.skills.reset_sent(memory.lazy);
@@ -378,16 +263,16 @@ impl LiveSession {
         self.send_project_facts().await?;
         self.io.knowledge.lists.reset();
         self.io.knowledge.repeats.forget();
+        if let Some(facts) = facts::attachment(self.context.carried(), &self.io) {
+            self.attach(facts)?;
+        }
         for note in reattach::attachments(&self.io, self.context.kept_budget()) {
             self.attach(note)?;
         }
-        self.repeat_latest_words()
-    }
-
-    /// Adds the user's latest message as the last one, when the compaction did not keep it.
-    fn repeat_latest_words(&mut self) -> Result<(), StoreError> {
-        let Some(words) = self.context.lost_words().map(prompts::latest_words) else { return Ok(()) };
-        let Some(note) = Attachment::note(LATEST_WORDS, words) else { return Ok(()) };
+        if repeated.is_empty() {
+            return Ok(());
+        }
+        let Some(note) = Attachment::note(LATEST_WORDS, prompts::latest_words(repeated)) else { return Ok(()) };
         let uuid = self.io.output.transcript.attachment(note.line)?;
         self.context.push_latest_words(&note.text, uuid);
         Ok(())

@@ -27,6 +27,7 @@ use session_parts::command::RequestRefusal;
 use session_parts::command::{Command, Event, Prompt, PromptPriority};
 use session_parts::grants::BypassAvailability;
 use session_parts::questions::HostQuestions;
+use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Arc;
 use store::Transcript;
@@ -35,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 use tools::ToolRegistry;
 use tools::state::ToolState;
 use view::ControlView;
+use wire::control::CompactPart;
 use wire::control::{ControlResponse, HostReply};
 use wire::mode::PermissionMode;
 
@@ -48,6 +50,8 @@ pub(crate) struct SessionControl {
     /// The state that requests are answered from; the session keeps it up to date.
     pub view: ControlView,
     changes: SessionChanges,
+    /// Requests to summarise a part of the conversation, with their ids.
+    parts: VecDeque<(String, CompactPart)>,
     /// A title the host set that has not been announced on the stream yet.
     title: Option<String>,
     /// Cancelled when the parent of this session wants it to end.
@@ -68,6 +72,8 @@ pub(crate) struct SessionControl {
 /// Why an idle session wakes up.
 pub(crate) enum WakeReason<E> {
     Prompt(Prompt),
+    /// A part of the conversation is to be summarised, by the request with this id.
+    Part(String, CompactPart),
     Event(E),
     /// The host requested changes.
     Changes,
@@ -97,6 +103,7 @@ impl SessionControl {
             jobs: RequestJobs::default(),
             view: ControlView::default(),
             changes: SessionChanges::default(),
+            parts: VecDeque::new(),
             title: None,
             scope: CancellationToken::new(),
             turn: CancellationToken::new(),
@@ -296,6 +303,9 @@ impl SessionControl {
             }
             if !self.changes.is_empty() {
                 return WakeReason::Changes;
+            }
+            if let Some((request_id, asked)) = self.parts.pop_front() {
+                return WakeReason::Part(request_id, asked);
             }
             if let Some(prompt) = self.queue.pop() {
                 return WakeReason::Prompt(prompt);

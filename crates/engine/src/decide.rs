@@ -166,9 +166,9 @@ pub(crate) fn decide(facts: &TurnFacts) -> NextAction {
         // Do not compact again now, even if the conversation is still crowded: the next request shows whether it
         // fits.
         PhaseResult::Compacted | PhaseResult::NotCompacted(CompactionTrigger::Crowded) => NextAction::CallModel,
-        PhaseResult::NotCompacted(CompactionTrigger::Overflow | CompactionTrigger::Manual { .. }) => {
-            NextAction::End(too_long(facts))
-        }
+        PhaseResult::NotCompacted(
+            CompactionTrigger::Overflow | CompactionTrigger::Manual { .. } | CompactionTrigger::Part(_),
+        ) => NextAction::End(too_long(facts)),
         PhaseResult::Answered(answer) => after_answer(answer, facts),
         PhaseResult::Failed(RequestFailure::Unrecorded) => NextAction::End(EndReason::Unrecorded),
         PhaseResult::Failed(_) if facts.interrupted => NextAction::End(EndReason::AbortedStreaming),

@@ -58,6 +58,9 @@ impl LiveSession {
                         tracing::warn!(%error, "a prompt could not be recorded");
                     }
                 }
+                WakeReason::Part(request_id, asked) => {
+                    Box::pin(self.answer_compact_part(request_id, &asked)).await;
+                }
                 WakeReason::Changes => self.apply_changes().await,
                 WakeReason::Event(IdleEvent::Hook(beside)) => {
                     Box::pin(turn::run(&mut self, TurnOpener::Hook(beside))).await;

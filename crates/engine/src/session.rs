@@ -6,6 +6,7 @@ pub(crate) mod builder;
 mod changed_files;
 pub(crate) mod checks;
 mod choice;
+pub(crate) mod compaction_pause;
 mod grants;
 pub(crate) mod hooks;
 pub(crate) mod housekeeping;

@@ -12,6 +12,7 @@ use crate::deferred;
 use crate::result;
 use crate::session::LiveSession;
 use crate::session::checks::TurnChecks;
+use crate::session::compaction_pause::PauseChoice;
 use crate::session::hooks::{SettingsCheckTime, StopState, StopVerdict};
 use crate::session::spending::PriceChoice;
 use crate::step;
@@ -88,7 +89,7 @@ pub(crate) async fn run(session: &mut LiveSession, opener: TurnOpener) -> TurnEn
         }
         match decide(&turn.facts) {
             NextAction::CallModel => call_model(session, &mut turn).await,
-            NextAction::Compact(trigger) => compact(session, &mut turn, trigger).await,
+            NextAction::Compact(trigger) => Box::pin(make_room(session, &mut turn, trigger)).await,
             NextAction::RunCalls => {
                 session.check_changes(SettingsCheckTime::Quiet, &token).await;
                 run_calls(session, &mut turn).await;
@@ -175,6 +176,20 @@ async fn call_model(session: &mut LiveSession, turn: &mut TurnState) {
     }
 }
 
+/// Makes room by itself: with a summary, or by clearing old results where that is enough.
+async fn make_room(session: &mut LiveSession, turn: &mut TurnState, trigger: CompactionTrigger) {
+    match session.clear_old_results().await {
+        Ok(true) => return turn.facts.last = PhaseResult::Compacted,
+        Ok(false) => {}
+        Err(error) => return turn.fail_unrecorded(&error),
+    }
+    match session.ask_before_compaction(&trigger, turn).await {
+        PauseChoice::Compact => compact(session, turn, trigger).await,
+        PauseChoice::GoOn => turn.facts.last = PhaseResult::NotCompacted(trigger),
+        PauseChoice::Stop => turn.token.cancel(),
+    }
+}
+
 async fn compact(session: &mut LiveSession, turn: &mut TurnState, trigger: CompactionTrigger) {
     turn.facts.last = match session.compact(&trigger, &turn.token).await {
         Ok(Some(compact::CompactionOutcome::Done(_))) => PhaseResult::Compacted,
@@ -217,6 +232,7 @@ pub(crate) async fn run_calls(session: &mut LiveSession, turn: &mut TurnState) {
             turn.after_calls(&report, delivered);
             turn.facts.repeats = io.knowledge.repeats.exceeded();
             let touched = skills::touched_files(touching, &report.results, &io.workspace());
+            context.note_refused(report.refused);
             context.push_results(report.results, report.lines);
             if let Err(error) = session.after_calls(&touched).await {
                 turn.fail_unrecorded(&error);

@@ -63,6 +63,8 @@ pub(crate) struct TurnState {
     pub refusal: Option<RefusalMark>,
     /// The model was asked to check its work.
     pub is_asked_to_verify: bool,
+    /// The person does not want a summary in this turn.
+    pub declines_summary: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -142,6 +144,7 @@ impl TurnState {
             deferred: None,
             refusal: None,
             is_asked_to_verify: false,
+            declines_summary: false,
         }
     }
 

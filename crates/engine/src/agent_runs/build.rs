@@ -370,6 +370,8 @@ fn forked_context(
         catalog: Arc::clone(&template.catalog),
         history: history.into(),
         compaction: CompactionPolicy::new(template.compaction, &template.env, template.served),
+        carried: fork_context.carried.clone(),
+        refused: BTreeSet::new(),
         models: ModelChain::new(spec.model.clone(), fallbacks),
         settings: RequestSettings { identity, ..template.request.clone() },
         tools: fork_context.tools.to_vec(),

@@ -30,7 +30,7 @@ pub(super) async fn deliver(
     let repeated = repetition(used, &content, outcome.is_error, io);
     let content = with_note(content, repeated.as_deref());
     if !outcome.is_error && io.tooling.facts(&used.name).class == ToolClass::Edit {
-        io.output.ledger.count_lines(&structured);
+        io.output.ledger.count_lines(&structured, io.output.host.agent_id());
     }
     let Ok(block) = tool_result(&used.id, &content, outcome.is_error) else {
         tracing::error!(tool = used.name, "a tool result could not be serialised");
@@ -63,6 +63,9 @@ pub(super) async fn deliver(
         agent: None,
     };
     io.output.host.send(SdkMessage::User(Box::new(user))).await;
+    if judged.is_some_and(CallVerdict::is_by_person) {
+        report.refused.push(used.id.clone());
+    }
     report.lines.push(written.uuid);
     report.results.push(Arc::from(block));
     Ok(())

@@ -39,6 +39,9 @@ pub(super) enum PreparedCall {
     Asking(Box<PendingCall>, BoxFuture<'static, PermissionReply>),
 }
 
+/// Why a call did not run, on the line of its result: a person refused it.
+const REFUSED_BY_PERSON: &str = "user-rejected";
+
 /// Who allowed or refused a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CallVerdict {
@@ -49,10 +52,15 @@ pub(super) struct CallVerdict {
 }
 
 impl CallVerdict {
+    /// Whether a person refused the call.
+    pub(super) fn is_by_person(self) -> bool {
+        self.denial == Some(REFUSED_BY_PERSON)
+    }
+
     fn refused(source: &'static str, reason: Option<&DecisionReason>) -> Self {
         let reason_type = reason.map(DecisionReason::kind);
         let denial = match source {
-            "user_reject" => "user-rejected",
+            "user_reject" => REFUSED_BY_PERSON,
             "hook" => "hook",
             _ => "permission-rule",
         };

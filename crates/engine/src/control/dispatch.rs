@@ -128,6 +128,7 @@ impl SessionControl {
             HostRequest::RewindFiles(asked) => self.rewind_files(front, asked),
             HostRequest::RewindList => self.rewind_list(front),
             HostRequest::Rewind(asked) => self.rewind(request_id, asked),
+            HostRequest::CompactPart(asked) => self.compact_part(request_id, asked),
             HostRequest::GetContextUsage(_) => RequestOutcome::Now(self.view.usage.reply()),
             HostRequest::GetUsage => self.usage(front),
             HostRequest::GetSessionCost => Self::cost(front),

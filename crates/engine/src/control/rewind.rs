@@ -1,4 +1,4 @@
-//! Requests to go back. Files can be taken back at any time; the conversation only between turns, by the session.
+//! Requests to go back, and to summarise a part. Files can be taken back at any time; the conversation only between turns, by the session.
 
 use super::SessionControl;
 use super::dispatch::RequestOutcome;
@@ -7,9 +7,10 @@ use crate::control::HostConnection;
 use crate::rewind::RewindPlace;
 use serde_json::{Value, json};
 use session_parts::command::RequestRefusal;
+use session_parts::compaction_policy::PartDirection;
 use session_parts::rewind;
 use store::checkpoints::{OverwriteChoice, RewindPart};
-use wire::control::{RewindConversation, RewindFiles};
+use wire::control::{CompactPart, RewindConversation, RewindFiles};
 
 impl SessionControl {
     fn rewind_place(&self, handles: &SessionHandles) -> RewindPlace {
@@ -63,6 +64,18 @@ impl SessionControl {
             return RequestOutcome::refused("A turn is running. Interrupt it first, then go back.");
         }
         self.changes.rewinds.push((request_id.to_owned(), asked));
+        RequestOutcome::Noted
+    }
+
+    /// `x_compact_part`
+    pub(super) fn compact_part(&mut self, request_id: &str, asked: CompactPart) -> RequestOutcome {
+        if PartDirection::parse(&asked.direction).is_none() {
+            return RequestOutcome::refused("direction must be from or up_to");
+        }
+        if self.running {
+            return RequestOutcome::refused("A turn is running. Interrupt it first, then summarise.");
+        }
+        self.parts.push_back((request_id.to_owned(), asked));
         RequestOutcome::Noted
     }
 }

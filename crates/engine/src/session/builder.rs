@@ -169,12 +169,16 @@ impl ConversationParts {
     fn context(self, registry: &ToolRegistry) -> ModelContext {
         let Self { catalog, restored, compaction, models, settings, system, files, notes, facts, limits } = self;
         let restored = restored.unwrap_or_default();
-        let RestoredConversation { history, sent_date, is_context_sent, last_prompt: resumed, .. } = restored;
+        let RestoredConversation {
+            history, sent_date, is_context_sent, last_prompt: resumed, carried, refused, ..
+        } = restored;
         let facts = if is_context_sent { ToldFacts::all_of(facts) } else { ToldFacts::nothing_of(facts) };
         ModelContext::new(ContextParts {
             catalog,
             history: history.into(),
             compaction,
+            carried,
+            refused,
             models,
             settings,
             tools: registry.tool_fragments().into_iter().map(Fragment::new).collect(),

@@ -5,6 +5,7 @@ use super::{LiveSession, SessionIo};
 use crate::rewind::{RewindPlace, StoredRewind, part, rewind_stored};
 use serde_json::{Value, json};
 use session_parts::command::RequestRefusal;
+use session_parts::context::EarlierConversation;
 use session_parts::resume;
 use session_parts::rewind;
 use std::path::PathBuf;
@@ -95,10 +96,15 @@ impl LiveSession {
             let loaded = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?;
             restored = loaded.map_err(|error| error.to_string())?;
         }
-        let resume::RestoredConversation { history, sent_date, is_context_sent, sent_skill_lines, servers, .. } =
-            restored;
+        let resume::RestoredConversation { sent_skill_lines, servers, .. } = restored;
         self.io.output.transcript.go_on_after(leaf);
-        self.context.go_back(history.into(), sent_date, is_context_sent);
+        self.context.go_back(EarlierConversation {
+            history: restored.history.into(),
+            sent_date: restored.sent_date,
+            is_context_sent: restored.is_context_sent,
+            carried: restored.carried,
+            refused: restored.refused,
+        });
         self.io.knowledge.skills.go_back(sent_skill_lines);
         self.io.knowledge.mcp.go_back(servers);
         self.io.knowledge.plan.reset_announced();

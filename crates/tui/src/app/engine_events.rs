@@ -218,6 +218,9 @@ impl App {
                 self.status.schedule_if_configured(self.now);
                 self.note("Conversation compacted.", ThemeToken::Inactive);
             }
+            SystemBody::MicrocompactBoundary { .. } => {
+                self.note("Old results were cleared to make room.", ThemeToken::Inactive);
+            }
             SystemBody::TaskStarted(started) => {
                 self.agents.record_start(&started, self.now);
                 let name = match started.subagent_type {

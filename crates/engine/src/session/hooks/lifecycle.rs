@@ -222,10 +222,7 @@ impl LiveSession {
         if !self.io.hooks.listens(HookEventName::PreCompact) {
             return None;
         }
-        let custom_instructions = match trigger {
-            CompactionTrigger::Manual { instructions } => instructions.clone(),
-            CompactionTrigger::Crowded | CompactionTrigger::Overflow => None,
-        };
+        let custom_instructions = trigger.instructions().map(str::to_owned);
         let event =
             PreCompact { trigger: trigger.name().to_owned(), custom_instructions: NullableText(custom_instructions) };
         let Self { control, io, .. } = self;
