@@ -1,4 +1,4 @@
-//! Questions about money at the terminal.
+//! Questions about money and about room at the terminal.
 
 use crate::common::EXE;
 use serde_json::json;
@@ -52,4 +52,45 @@ fn a_used_up_budget_can_be_raised() {
     terminal.answer("3");
     terminal.wait_for("Reached maximum budget");
     assert_eq!(server.requests().len(), 3);
+}
+
+/// `autoCompactPause`: the person is asked before the conversation is summarised by itself, and decides.
+#[test]
+fn a_summary_by_itself_is_asked_about() {
+    let full = |text: &str| ScriptedReply::text(text).tokens(19_000, 10);
+    let server = ModelServer::script([
+        full("One."),
+        full("Two."),
+        ScriptedReply::text("SUMMARY"),
+        ScriptedReply::text("Three.").tokens(5_000, 10),
+        ScriptedReply::text("Four.").tokens(5_000, 10),
+    ]);
+    let mut sandbox = Sandbox::with_server(EXE, &server);
+    sandbox.set("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "20000");
+    sandbox.write_config("settings.json", json!({"autoCompactPause": true}).to_string());
+    let mut terminal = sandbox.gimlet(&["--model", "small-model"]).terminal(100, 30);
+    terminal.wait_for("? for shortcuts");
+    terminal.send("first\r");
+    terminal.wait_for("  One.");
+    terminal.wait_gone("esc to interrupt");
+    terminal.send("stopped\r");
+    let screen = terminal.wait_for("Summarise it?");
+    assert!(screen.contains("% of its window") && screen.contains("Not now"), "{screen}");
+    terminal.answer("3");
+    terminal.wait_gone("Summarise it?");
+    terminal.wait_gone("esc to interrupt");
+    assert_eq!(server.requests().len(), 1, "nothing was sent");
+    terminal.send("not now\r");
+    terminal.wait_for("Summarise it?");
+    terminal.answer("2");
+    terminal.wait_for("  Two.");
+    terminal.wait_gone("esc to interrupt");
+    terminal.send("now\r");
+    terminal.wait_for("Summarise it?");
+    terminal.answer("1");
+    terminal.wait_for("  Three.");
+    terminal.wait_gone("esc to interrupt");
+    terminal.send("on\r");
+    terminal.wait_for("  Four.");
+    assert_eq!(server.requests().len(), 5);
 }

@@ -277,3 +277,42 @@ fn a_conversation_left_after_an_interrupt_does_not_know_the_prompt_either() {
     assert!(resumed.contains("calmly") && !resumed.contains("a rash wish"), "{resumed}");
     assert!(!resumed.contains("Request interrupted"), "{resumed}");
 }
+
+/// [LNG-17] What was typed while a turn ran is carried through compactions, as prompts are.
+#[test]
+fn words_typed_meanwhile_survive_compactions() {
+    let server = ModelServer::script([
+        ScriptedReply::tool("Bash", json!({"command": WAITS_FOR_GO})),
+        ScriptedReply::text("Both done."),
+        ScriptedReply::text("SUMMARY"),
+        ScriptedReply::text("More."),
+        ScriptedReply::text("SUMMARY"),
+        ScriptedReply::text("The end."),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = sandbox.gimlet(&["--allowedTools", "Bash"]).terminal(100, 60);
+    terminal.wait_for("? for shortcuts");
+    terminal.send("the first\r");
+    terminal.wait_for("Running Bash");
+    terminal.send("and in tabs please\r");
+    terminal.wait_for("to take back");
+    sandbox.write("go", "");
+    terminal.wait_for("  Both done.");
+    wait_idle(&terminal);
+    let mut send = |typed: &str, seen: &str, count: usize| {
+        terminal.send(typed);
+        terminal.wait_for(typed);
+        terminal.send("\r");
+        terminal.wait_until(seen, |screen| screen.matches(seen).count() == count);
+        wait_idle(&terminal);
+    };
+    send("/compact", "Conversation compacted.", 1);
+    send("go on", "  More.", 1);
+    let text = server.request(3).all_text();
+    assert!(text.contains("word for word:\n\nthe first\n\nThen, while you worked:\n\nand in tabs please"), "{text}");
+    send("/compact", "Conversation compacted.", 2);
+    send("finish", "  The end.", 1);
+    leave(terminal);
+    let text = server.request(5).all_text();
+    assert!(text.contains("[1] the first\n\n[2, while you worked] and in tabs please"), "{text}");
+}
