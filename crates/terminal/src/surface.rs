@@ -6,9 +6,12 @@
 //! at start does not matter. Rows of the live region are drawn with wrapping off, so that a different opinion of the
 //! terminal about the width of a character cannot shift them.
 
+mod cover;
+
 use crate::glyphs::{self, GlyphSet};
 use crate::style::{BackgroundFill, StyledLine, TerminalCapabilities, TextStyle, encode};
 use crate::text;
+use cover::CoverScreen;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -116,6 +119,8 @@ pub struct Surface<W> {
     /// The cursor position is uncertain: the cursor was near the point where its row was broken, or the size changed
     /// several times since the last draw and the terminal's handling of the intermediate sizes is unknown.
     unsure: bool,
+    /// What is on the alternate screen; `None` while the main screen is shown.
+    cover: Option<CoverScreen>,
     buffer: Vec<u8>,
 }
 
@@ -130,6 +135,7 @@ impl<W: Write> Surface<W> {
             hidden: false,
             stale: false,
             unsure: false,
+            cover: None,
             buffer: Vec::new(),
         }
     }

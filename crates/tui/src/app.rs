@@ -51,7 +51,7 @@ use crate::completion::index::FileQuestion;
 use crate::notify::AlertChannel;
 use crate::picker::{PickerRequest, PickerUpdate};
 use crate::screen_reader::ScreenReaderSource;
-use calls::CallTracker;
+use calls::{CallTracker, OwnCommand};
 use engine::prompt_history::EarlierPrompt;
 use engine::query::SessionInfo;
 use layers::LayerRank;
@@ -60,7 +60,7 @@ use reply::StreamingReply;
 use responses::PendingResponse;
 use session::SessionDisplay;
 use spinner::{RunningTurn, TurnWait};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 use terminal::editor::Submission;
@@ -210,6 +210,11 @@ pub struct PromptMessage {
     pub image_ids: Vec<u64>,
 }
 
+/// Printed lines that are kept: enough for the tallest window of usual size.
+const RECENT_LINES: usize = 120;
+/// How long finished lines wait for what the banner above them has to say.
+const BANNER_PATIENCE: Duration = Duration::from_millis(500);
+
 /// Actions that need a second press of the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DoublePress {
@@ -296,6 +301,8 @@ struct TurnActivity {
     turn: Option<RunningTurn>,
     reply: StreamingReply,
     calls: CallTracker,
+    /// The shell command of the person that runs.
+    own_command: Option<OwnCommand>,
     /// Running hooks that have a status message: id and message.
     hook_statuses: Vec<(String, String)>,
     /// The text a hook wants shown in place of the next text of the model.
@@ -322,6 +329,10 @@ struct LinePrinter {
     finished: Vec<StyledLine>,
     /// Something was printed before, so the next block begins with an empty line.
     printed: bool,
+    /// The last lines that were printed, oldest first.
+    recent: VecDeque<StyledLine>,
+    /// Since when lines wait for the banner above them to be complete.
+    held_since: Option<Duration>,
     /// The last lines tell of thinking or calls; further ones follow without an empty line.
     ends_with_activity: bool,
 }
@@ -357,6 +368,8 @@ pub struct App {
     layers: layers::LayerStack,
     /// Control requests whose answers something waits for, by request id.
     pending_responses: BTreeMap<String, PendingResponse>,
+    /// Questions about changes of files that are not read yet.
+    unopened_questions: Vec<dialog::Dialog>,
     /// What is open in the external editor; `None` means the prompt.
     external_edit: Option<ExternalEdit>,
     /// Prompts for the history that wait for the id of their session.
@@ -376,6 +389,8 @@ pub struct App {
     /// When a key last went into the editor.
     typed_at: Duration,
     printer: LinePrinter,
+    /// What stands in place of the prompt is too tall for the main screen.
+    has_tall_layer: bool,
     effects: Vec<AppEffect>,
     control_count: u64,
 }
@@ -405,6 +420,7 @@ impl App {
             interface_settings: interface_settings::InterfaceSettings::default(),
             layers: layers::LayerStack::default(),
             pending_responses: BTreeMap::new(),
+            unopened_questions: Vec::new(),
             external_edit: None,
             unrecorded: Vec::new(),
             sent_command: None,
@@ -416,6 +432,7 @@ impl App {
             repository: None,
             typed_at: Duration::ZERO,
             printer: LinePrinter::default(),
+            has_tall_layer: false,
             effects: Vec::new(),
             control_count: 0,
         }
@@ -471,12 +488,26 @@ impl App {
         std::mem::take(&mut self.effects)
     }
 
+    /// Finished lines that can be printed now: the banner above them is complete, or they have waited long enough for it.
+    pub fn take_printable(&mut self) -> Vec<StyledLine> {
+        if self.printer.finished.is_empty() || self.banner.is_none() || self.is_banner_complete() {
+            self.printer.held_since = None;
+            return self.take_finished();
+        }
+        let since = *self.printer.held_since.get_or_insert(self.now);
+        if self.now < since + BANNER_PATIENCE { Vec::new() } else { self.take_finished() }
+    }
+
     /// Finished lines, to be printed once.
     pub fn take_finished(&mut self) -> Vec<StyledLine> {
         if !self.printer.finished.is_empty() {
             self.print_banner();
         }
-        std::mem::take(&mut self.printer.finished)
+        let finished = std::mem::take(&mut self.printer.finished);
+        let recent = &mut self.printer.recent;
+        recent.extend(finished[finished.len().saturating_sub(RECENT_LINES)..].iter().cloned());
+        recent.drain(..recent.len().saturating_sub(RECENT_LINES));
+        finished
     }
 
     pub fn is_busy(&self) -> bool {
@@ -495,7 +526,9 @@ impl App {
             self.keys.first_press.map(|(_, until)| until),
             self.layers.next_tick(&self.layer_view()),
         ];
-        let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert()];
+        let held = self.printer.held_since.filter(|_| !self.printer.finished.is_empty());
+        let held = held.map(|since| since + BANNER_PATIENCE);
+        let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert(), held];
         spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
     }
 
@@ -550,7 +583,8 @@ impl App {
             ..PromptMessage::default()
         };
         if let Some(command) = command {
-            turn.waits = TurnWait::Tool("your command".into());
+            turn.waits = TurnWait::OwnCommand;
+            self.activity.own_command = Some(OwnCommand { since: self.now, output: String::new() });
             prompt = PromptMessage { text: command.to_owned(), images: Vec::new(), is_shell: true, ..prompt };
         } else if prompt.is_verbatim || !submission.expanded.trim_start().starts_with('/') {
             turn.prompt = Some(submission);
@@ -647,6 +681,22 @@ pub(crate) mod control_lines {
             SessionControlLine::Withdrawal { id } => engine::Event::AskWithdrawn { id },
             SessionControlLine::Response(response) => engine::Event::Response(response),
         }
+    }
+
+    /// Answers the request for the file of a question among the effects, if there is one. `None` where it cannot be read.
+    pub(crate) fn read_file(app: &mut super::App, effects: &[super::AppEffect], contents: Option<&str>) {
+        let asks = |effect: &super::AppEffect| match effect {
+            super::AppEffect::Request { id, request } if text_of(request).contains("\"read_file\"") => Some(id.clone()),
+            _ => None,
+        };
+        let Some(id) = effects.iter().find_map(asks) else { return };
+        let response = match contents {
+            Some(contents) => serde_json::json!({"subtype": "success", "request_id": id,
+                                                 "response": {"absPath": "/project/a", "contents": contents}}),
+            None => serde_json::json!({"subtype": "error", "request_id": id, "error": "there is no such file"}),
+        };
+        let line = serde_json::json!({"type": "control_response", "response": response});
+        app.update(super::AppInput::Event(event(&line)));
     }
 
     /// The request as it is written.

@@ -63,9 +63,14 @@ impl App {
 
     /// Prints the banner when nothing in it can change any more.
     pub(super) fn print_complete_banner(&mut self) {
-        if self.repository.is_some() && self.session.model.is_some() && self.session.effort.is_some() {
+        if self.is_banner_complete() {
             self.print_banner();
         }
+    }
+
+    /// Whether everything is known that the banner says.
+    pub(super) fn is_banner_complete(&self) -> bool {
+        self.repository.is_some() && self.session.model.is_some() && self.session.effort.is_some()
     }
 
     /// Prints the banner as it is, before what is printed next.

@@ -17,6 +17,9 @@ use wire::control::{HostReply, HostRequest, SetPermissionMode};
 
 const HINT_DURATION: Duration = Duration::from_secs(4);
 
+/// Windows with fewer rows show a change from its first line that differs.
+const SMALL: usize = 16;
+
 impl Layer for Dialog {
     fn rank(&self) -> LayerRank {
         LayerRank::Question
@@ -155,17 +158,23 @@ impl Dialog {
         self.middle(&DialogArea::of(view).inner()).len()
     }
 
+    /// The first visible row of a preview that was not scrolled.
+    fn first_row(&self, view: &LayerView<'_>) -> usize {
+        if view.size.rows < SMALL { self.anchor(&DialogArea::of(view).inner()) } else { 0 }
+    }
+
     /// Scrolls long previews and plans.
     fn scroll_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> bool {
         let lines = self.preview_rows(view);
         let page = (view.size.rows / 3).max(1);
-        self.top = match key.code {
-            KeyCode::PageUp => self.top.saturating_sub(page),
-            KeyCode::PageDown => (self.top + page).min(lines.saturating_sub(1)),
+        let top = self.top.unwrap_or_else(|| self.first_row(view));
+        self.top = Some(match key.code {
+            KeyCode::PageUp => top.saturating_sub(page),
+            KeyCode::PageDown => (top + page).min(lines.saturating_sub(1)),
             KeyCode::Home => 0,
             KeyCode::End => lines.saturating_sub(page),
             _ => return false,
-        };
+        });
         true
     }
 

@@ -97,8 +97,27 @@ fn shift_tab_takes_the_whole_session_on_files_only() {
         matches!(&effects[..], [AppEffect::Request { request, .. }] if crate::app::control_lines::text_of(request).contains("read_file")),
         "{effects:?}"
     );
+    assert!(!shown(&app).contains("Do you want to"), "its place in the file is not known yet");
+    crate::app::control_lines::read_file(&mut app, &effects, None);
     let answer = answers(&press(&mut app, &back));
     assert_eq!(answer[0]["response"]["updatedPermissions"][0]["mode"], "acceptEdits");
+}
+
+#[test]
+fn a_change_is_shown_at_its_place_from_the_beginning() {
+    // [TST-240]
+    let edit = json!({"tool_name": "Edit", "input": {"file_path": "/project/a", "old_string": "two\n", "new_string": "zwei\n"}});
+    let mut app = app(Preferences::default());
+    let effects = ask(&mut app, "q1", edit.clone());
+    assert!(!shown(&app).contains("- two"), "{}", shown(&app));
+    crate::app::control_lines::read_file(&mut app, &effects, Some("one\ntwo\n"));
+    assert!(shown(&app).contains("2 - two"), "{}", shown(&app));
+    press(&mut app, &[ESCAPE]);
+    // A question that is withdrawn while its file is read never appears.
+    let effects = ask(&mut app, "q2", edit);
+    app.update(AppInput::Event(engine::Event::AskWithdrawn { id: "q2".into() }));
+    crate::app::control_lines::read_file(&mut app, &effects, Some("one\ntwo\n"));
+    assert!(!shown(&app).contains("Do you want to"), "{}", shown(&app));
 }
 
 #[test]
@@ -106,10 +125,7 @@ fn a_file_that_is_overwritten_is_shown_as_what_changes() {
     let mut app = app(Preferences::default());
     let write = json!({"tool_name": "Write", "input": {"file_path": "/project/a", "content": "one\nzwei\n"}});
     let effects = ask(&mut app, "q1", write);
-    let Some(AppEffect::Request { id, .. }) = effects.first() else { panic!("{effects:?}") };
-    let line = json!({"type": "control_response", "response": {"subtype": "success", "request_id": id,
-                      "response": {"absPath": "/project/a", "contents": "one\ntwo\n"}}});
-    app.update(AppInput::Event(crate::app::control_lines::event(&line)));
+    crate::app::control_lines::read_file(&mut app, &effects, Some("one\ntwo\n"));
     let screen = shown(&app);
     assert!(
         screen.contains("Do you want to overwrite a") && screen.contains("- two") && !screen.contains("+ one"),

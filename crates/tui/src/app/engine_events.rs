@@ -159,6 +159,7 @@ impl App {
         {
             self.reply_part(part);
         }
+        self.activity.own_command = None;
         let cost = result.total_cost_usd - self.session.cost_usd;
         self.session.cost_usd = result.total_cost_usd;
         self.session.is_unsaved = !result.warnings.is_empty();
@@ -192,13 +193,18 @@ impl App {
         self.continue_queue(result.user_message_uuid.as_deref());
     }
 
+    /// Whether `/compact` was typed and runs: its own answer says what came of it.
+    fn has_sent_compact(&self) -> bool {
+        self.sent_command.as_deref().and_then(|typed| typed.split_whitespace().next()) == Some("/compact")
+    }
+
     fn system(&mut self, body: SystemBody) {
         match body {
             SystemBody::Status { status, permission_mode, compact_result: _, compact_error, .. } => {
                 if let Some(mode) = permission_mode.and_then(PermissionMode::parse) {
                     self.session.mode = mode;
                 }
-                if let Some(error) = compact_error {
+                if let Some(error) = compact_error.filter(|_| !self.has_sent_compact()) {
                     self.note(&error, ThemeToken::Error);
                 }
                 if let Some(turn) = &mut self.activity.turn {
@@ -216,7 +222,10 @@ impl App {
             }
             SystemBody::CompactBoundary { .. } => {
                 self.status.schedule_if_configured(self.now);
-                self.note("Conversation compacted.", ThemeToken::Inactive);
+                self.ask_context_use();
+                if !self.has_sent_compact() {
+                    self.note("Conversation compacted.", ThemeToken::Inactive);
+                }
             }
             SystemBody::TaskStarted(started) => {
                 self.agents.record_start(&started, self.now);

@@ -4,6 +4,7 @@
 use super::engine_events::record_look;
 use super::record::RecordItem;
 use super::record::build::local_output_items;
+use super::spinner::TurnWait;
 use super::transcript::RecordOrigin;
 use super::{App, AppEffect, ScreenReaderMark};
 use crate::screen_reader::{self, SpeakerLabel};
@@ -101,6 +102,11 @@ impl App {
 
     /// Prints the output of a command that ran locally.
     pub(super) fn local_output(&mut self, content: &str) {
+        if self.activity.own_command.take().is_some()
+            && let Some(turn) = &mut self.activity.turn
+        {
+            turn.wait_for(TurnWait::Model);
+        }
         for item in local_output_items(content) {
             self.record_item(item, RecordOrigin::default());
         }
