@@ -27,9 +27,9 @@ fn a_command_of_the_person_shows_its_last_lines_while_it_runs() {
     let server = ModelServer::script([ScriptedReply::text("Seen.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &[]);
-    terminal.send(&format!("!seq 30; printf '10 %%\\r20 %%'; {WAIT}; echo; echo end-$((40+2))\r"));
+    terminal.send(&format!("!seq 9; printf '10 %%\\r20 %%'; {WAIT}; echo; echo end-$((40+2))\r"));
     let screen = terminal.wait_for("     20 %");
-    assert!(screen.contains("     30\n     20 %") && !screen.contains("     27\n"), "{screen}");
+    assert!(screen.contains("     9\n     20 %") && !screen.contains("     6\n"), "{screen}");
     assert!(screen.contains("Running your command…"), "{screen}");
     terminal.wait_for("     ctrl+b to background");
     sandbox.write("go", "");
@@ -159,7 +159,7 @@ fn a_conversation_that_goes_on_says_how_full_it_is_and_on_which_branch() {
     let sandbox = Sandbox::with_server(EXE, &server);
     git(&sandbox, "init -q -b trunk");
     git(&sandbox, "commit -q --allow-empty -m x");
-    sandbox.gimlet(&["-p", "tell me"]).run().expect_clean();
+    sandbox.gimlet(&["-p", "tell me"]).env("CLAUDE_CODE_ENTRYPOINT", "cli").run().expect_clean();
     let mut terminal = sandbox.gimlet(&["-c", "--model", "claude-sonnet-4-5"]).terminal(100, 30);
     let is_told = |screen: &str| screen.contains("context ") && !screen.contains("context 0 %");
     terminal.wait_until("how much is used", is_told);

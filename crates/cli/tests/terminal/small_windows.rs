@@ -60,11 +60,12 @@ fn after_sizes(sandbox: &Sandbox, question: &str, sizes: &[(u16, u16)], end: &st
     tmux.resize(110, 30);
     tmux.wait_for(question);
     testkit::wait_for(|| {
-        // The answer counts once the question could be read.
+        // The answer counts once the question could be read; before that it goes into the prompt.
         tmux.keys(&["1"]);
         let lines = tmux.lines();
         if lines.contains(end) { Ok(()) } else { Err(lines) }
     });
+    tmux.keys(&["C-u"]);
     Some(tmux.wait_for("? for shortcuts"))
 }
 

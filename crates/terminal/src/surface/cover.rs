@@ -23,42 +23,42 @@ impl<W: Write> Surface<W> {
     /// Shows `frame` on the alternate screen. `finished` is printed on the main screen before that; while the alternate screen
     /// is shown, it must be empty.
     pub fn draw_cover(&mut self, finished: &[StyledLine], frame: &LiveFrame) -> io::Result<()> {
-        let mut out = Vec::new();
-        if self.cover.is_none() {
-            // Rows of a live region could be moved into the scrollback while nobody sees them.
-            self.draw(finished, &LiveFrame::default())?;
-            out.extend_from_slice(b"\x1b[?1049h\x1b[?25l\x1b[2J");
-            self.hidden = true;
-        }
         let size = self.size;
         let before = self.cover.take();
         let rows: Vec<Vec<u8>> = frame.lines.iter().take(size.rows).map(|line| self.encoded(line)).collect();
         let caret = frame.caret.filter(|caret| caret.row < rows.len());
         let caret = caret.map(|caret| Caret { column: caret.column.min(size.columns - 1), ..caret });
-        let is_same =
-            before.as_ref().is_some_and(|before| (before.size, before.caret) == (size, caret) && before.rows == rows);
-        if !is_same {
-            // A terminal that changed its size may have moved or cut rows.
-            let known = before.filter(|before| before.size == size).map(|before| before.rows).unwrap_or_default();
-            out.extend_from_slice(b"\x1b[?2026h\x1b[?25l\x1b[?7l");
-            paint(&rows, &known, size, &mut out);
-            out.extend_from_slice(b"\x1b[?7h");
-            if let Some(caret) = caret {
-                write!(out, "\x1b[{};{}H\x1b[?25h", caret.row + 1, caret.column + 1).ok();
-            }
-            out.extend_from_slice(b"\x1b[?2026l");
-            self.hidden = caret.is_none();
+        let is_shown = |before: &CoverScreen| (before.size, before.caret) == (size, caret) && before.rows == rows;
+        if before.as_ref().is_some_and(is_shown) {
+            self.cover = before;
+            return Ok(());
         }
+        self.buffer.clear();
+        self.begin();
+        if before.is_none() {
+            // Rows of a live region could be moved into the scrollback while nobody sees them.
+            self.compose(finished, Vec::new(), None);
+            self.buffer.extend_from_slice(b"\x1b[?1049h\x1b[2J");
+        }
+        // A terminal that changed its size may have moved or cut rows.
+        let known = before.filter(|before| before.size == size).map(|before| before.rows).unwrap_or_default();
+        self.buffer.extend_from_slice(b"\x1b[?7l");
+        paint(&rows, &known, size, &mut self.buffer);
+        self.buffer.extend_from_slice(b"\x1b[?7h");
+        if let Some(caret) = caret {
+            write!(self.buffer, "\x1b[{};{}H\x1b[?25h", caret.row + 1, caret.column + 1).ok();
+            self.hidden = false;
+        }
+        self.end();
         self.cover = Some(CoverScreen { rows, size, caret });
-        if out.is_empty() { Ok(()) } else { self.send(&out) }
+        self.flush()
     }
 
-    /// Shows the main screen again.
-    pub fn uncover(&mut self) -> io::Result<()> {
+    /// Shows the main screen again, with the next frame.
+    pub fn uncover(&mut self) {
         if self.cover.take().is_some() {
-            self.send(b"\x1b[?1049l")?;
+            self.pending.extend_from_slice(b"\x1b[?1049l");
         }
-        Ok(())
     }
 
     /// Another program wrote to the screen: the next draw of what covers it repaints everything.

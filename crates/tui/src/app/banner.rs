@@ -35,7 +35,8 @@ impl App {
         title.push("gimlet", theme.fg(ThemeToken::Accent).bold());
         title.push(format!(" {}", banner.version), faint);
         let model = self.session.model.as_deref().map(|id| model_name(&self.session, id));
-        for part in [model, self.session.effort.clone()].into_iter().flatten() {
+        let effort = self.session.effort.clone().filter(|effort| !effort.is_empty());
+        for part in [model, effort].into_iter().flatten() {
             title.push(format!(" · {part}"), faint);
         }
         let mut place = StyledLine::plain("    ");

@@ -99,6 +99,7 @@ fn shift_tab_takes_the_whole_session_on_files_only() {
     );
     assert!(!shown(&app).contains("Do you want to"), "its place in the file is not known yet");
     crate::app::control_lines::read_file(&mut app, &effects, None);
+    app.now += Duration::from_secs(1);
     let answer = answers(&press(&mut app, &back));
     assert_eq!(answer[0]["response"]["updatedPermissions"][0]["mode"], "acceptEdits");
 }
@@ -112,6 +113,7 @@ fn a_change_is_shown_at_its_place_from_the_beginning() {
     assert!(!shown(&app).contains("- two"), "{}", shown(&app));
     crate::app::control_lines::read_file(&mut app, &effects, Some("one\ntwo\n"));
     assert!(shown(&app).contains("2 - two"), "{}", shown(&app));
+    app.now += Duration::from_secs(1);
     press(&mut app, &[ESCAPE]);
     // A question that is withdrawn while its file is read never appears.
     let effects = ask(&mut app, "q2", edit);

@@ -204,7 +204,9 @@ impl App {
                 if let Some(mode) = permission_mode.and_then(PermissionMode::parse) {
                     self.session.mode = mode;
                 }
-                if let Some(error) = compact_error.filter(|_| !self.has_sent_compact()) {
+                // A command that was stopped has no answer of its own.
+                let is_stopped = self.activity.turn.as_ref().is_some_and(|turn| turn.waits == TurnWait::Interrupting);
+                if let Some(error) = compact_error.filter(|_| is_stopped || !self.has_sent_compact()) {
                     self.note(&error, ThemeToken::Error);
                 }
                 if let Some(turn) = &mut self.activity.turn {

@@ -319,7 +319,7 @@ impl QuestionTabs {
             ));
         }
         let asked = text::clean(&tab.question.question).replace('\n', " ");
-        let short_head = Some(StyledLine::styled(asked, accent.bold()));
+        let short_head = Some((head.len(), StyledLine::styled(asked, accent.bold())));
         let (middle, hint) = (preview(tab, place), self.hint(tab));
         let sheet = DialogLayout { head, short_head, middle, choices, chosen, hint, ..DialogLayout::default() };
         sheet.rows(outer, None, caret)

@@ -91,7 +91,8 @@ impl App {
     fn tall_view(&self) -> LiveFrame {
         let mut frame = self.view();
         let room = self.size.rows.saturating_sub(frame.lines.len());
-        let printed = self.printer.recent.iter().chain(&self.printer.finished);
+        let lines = self.printer.recent.len() + self.printer.finished.len();
+        let printed = self.printer.recent.iter().chain(&self.printer.finished).skip(lines.saturating_sub(room));
         let mut above: Vec<StyledLine> = printed.flat_map(|line| line.cut_at(self.size.columns)).collect();
         above.drain(..above.len().saturating_sub(room));
         frame.caret = frame.caret.map(|caret| Caret { row: caret.row + above.len(), ..caret });

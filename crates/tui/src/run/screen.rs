@@ -77,16 +77,16 @@ impl TerminalScreen {
             }
             return self.surface.draw_cover(&[], &frame);
         }
-        self.uncover()?;
+        self.uncover();
         let finished = app.take_printable();
         self.surface.draw(&finished, &app.view())
     }
 
-    fn uncover(&mut self) -> io::Result<()> {
+    fn uncover(&mut self) {
         if self.surface.is_covered() {
             sys::tty::on_restore(LEAVE);
         }
-        self.surface.uncover()
+        self.surface.uncover();
     }
 
     /// Sets the title of the window when it changed.
@@ -130,7 +130,7 @@ impl TerminalScreen {
 
     /// Moves everything on the screen into the scrollback, where it stays.
     pub(super) fn clear(&mut self) -> io::Result<()> {
-        self.uncover()?;
+        self.uncover();
         let rows = self.surface.size().rows;
         self.surface.leave(&[])?;
         self.surface.send(format!("\x1b[{rows};1H{}\x1b[H", "\n".repeat(rows)).as_bytes())?;
@@ -153,7 +153,7 @@ impl TerminalScreen {
     /// Releases the terminal for another program. Pass the result to `take_back`.
     pub(super) fn release(&mut self, app: &mut App) -> io::Result<Option<mpsc::Sender<Vec<u8>>>> {
         self.reader = None;
-        self.uncover()?;
+        self.uncover();
         let finished = app.take_finished();
         self.surface.leave(&finished)?;
         self.tty.leave();
@@ -181,9 +181,9 @@ impl TerminalScreen {
     /// Prints the remaining lines, removes the live region and restores the terminal.
     pub(super) fn leave(&mut self, app: &mut App) -> io::Result<()> {
         self.reader = None;
-        let uncovered = self.uncover();
+        self.uncover();
         let finished = app.take_finished();
-        let left = uncovered.and_then(|()| self.surface.leave(&finished));
+        let left = self.surface.leave(&finished);
         self.show_progress(false).ok();
         if !self.title.is_empty() {
             self.surface.send(b"\x1b[23;2t").ok();

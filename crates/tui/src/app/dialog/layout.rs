@@ -38,8 +38,8 @@ impl DialogArea<'_> {
 #[derive(Default)]
 pub struct DialogLayout {
     pub head: Vec<StyledLine>,
-    /// Stands in place of a question of several rows where there is room for one.
-    pub short_head: Option<StyledLine>,
+    /// The rows of the head that are the question itself, and what stands there when not all of them fit.
+    pub short_head: Option<(usize, StyledLine)>,
     pub middle: Vec<StyledLine>,
     /// The row of the middle that matters most: the first one that is shown where not all fit.
     pub anchor: usize,
@@ -117,10 +117,10 @@ impl DialogLayout {
         let hint =
             if share.hint < hint.len() { short_hint(&self.hint, scrolls, share.hint, columns) } else { self.hint };
         let hint = StyledLine::styled(hint, faint).wrapped(columns, 0).into_iter().take(share.hint);
-        let head = match self.short_head.filter(|_| share.head == 1 && self.head.len() > 1) {
-            Some(short) => vec![short.truncated(columns)],
-            None => self.head,
-        };
+        let mut head = self.head;
+        if let Some((rows, short)) = self.short_head.filter(|(rows, _)| *rows > share.head) {
+            head.splice(..rows.min(head.len()), [short.truncated(columns)]);
+        }
         let head = with_count(head, place).into_iter().take(share.head);
         let skipped = (self.chosen + 1).saturating_sub(share.choices).min(self.choices.len() - share.choices);
         let choices = self.choices.into_iter().skip(skipped).take(share.choices);

@@ -93,11 +93,11 @@ impl Dialog {
         format!("{verb}{}?", text::truncate_start(&object, room))
     }
 
-    /// The short question where the whole one takes several rows.
-    fn short_head(&self, place: &DialogArea<'_>) -> Option<StyledLine> {
-        let is_wrapped = text::width(&self.title(place)) > place.columns;
+    /// The rows of the question, and the short one.
+    fn short_head(&self, place: &DialogArea<'_>) -> Option<(usize, StyledLine)> {
         let style = place.theme.fg(ThemeToken::Permission).bold();
-        is_wrapped.then(|| StyledLine::styled(self.short_title(place), style))
+        let rows = StyledLine::styled(self.title(place), style).wrapped(place.columns, 2).len();
+        Some((rows, StyledLine::styled(self.short_title(place), style)))
     }
 
     fn shown_path(&self, place: &DialogArea<'_>, name: &str) -> String {

@@ -280,7 +280,7 @@ pub fn title(label: &CallLabel, state: CallState, facts: &[String], look: &Recor
 }
 
 /// Columns that an object keeps beside long facts; these go on below then.
-const LEAST_OBJECT: usize = 16;
+const LEAST_OBJECT: usize = 8;
 
 /// The first line of an object for a row with `room` columns, `facts` of them for what came of it; and how many further
 /// lines the object has. A single word, such as a path, is not cut.
