@@ -4,7 +4,7 @@
 
 use super::tmux::Tmux;
 use serde_json::json;
-use testkit::{ModelServer, Sandbox, ScriptedReply};
+use testkit::{ModelServer, Sandbox, ScriptedBlock, ScriptedReply};
 
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 const QUESTION: &str = "❯ 1. Yes";
@@ -12,10 +12,11 @@ const QUESTION: &str = "❯ 1. Yes";
 /// A session in which the model wants to change a line in the middle of a file.
 fn edit() -> (ModelServer, Sandbox) {
     let change = json!({"file_path": "cart_total.txt", "old_string": "line 42\n", "new_string": "changed 42\n"});
-    // A line that is already changed is no longer found.
+    let words = |n: usize| format!("said {n:02} {}\n\n", "with some words ".repeat(n % 9));
+    let said = ScriptedBlock::TextPieces((10..40).map(words).collect());
     let server = ModelServer::script([
         ScriptedReply::tool("Read", json!({"file_path": "cart_total.txt"})),
-        ScriptedReply::tool("Edit", change),
+        ScriptedReply::message(vec![said, ScriptedBlock::tool("Edit", &change)]),
         ScriptedReply::text("Changed."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
@@ -72,12 +73,17 @@ fn after_sizes(sandbox: &Sandbox, question: &str, sizes: &[(u16, u16)], end: &st
 #[test]
 fn a_tall_question_leaves_nothing_behind_in_a_window_that_becomes_small() {
     // [TST-247]
-    for sizes in [&[(20, 5)][..], &[(110, 12)], &[(55, 30), (40, 10)]] {
+    let ways =
+        [&[(20, 5)][..], &[(110, 12)], &[(55, 30), (40, 10)], &[(20, 16)], &[(20, 5), (20, 16), (40, 10), (110, 12)]];
+    for sizes in ways {
         let (_server, sandbox) = edit();
         let question = "Do you want to edit cart_total.txt?";
         let Some(lines) = after_sizes(&sandbox, question, sizes, "  Changed.") else { return };
         for part in ["Do you want to edit", QUESTION, "esc to cancel"] {
             assert!(!lines.contains(part), "{sizes:?}: {part:?} in\n{lines}");
+        }
+        for n in 10..40 {
+            assert_eq!(lines.matches(&format!("  said {n:02} ")).count(), 1, "{sizes:?}: {n} in\n{lines}");
         }
         // The change stands once, where it was made.
         assert_eq!(lines.matches("42 - line 42").count(), 1, "{sizes:?}:\n{lines}");

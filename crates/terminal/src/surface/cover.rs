@@ -57,7 +57,8 @@ impl<W: Write> Surface<W> {
     /// Shows the main screen again, with the next frame.
     pub fn uncover(&mut self) {
         if self.cover.take().is_some() {
-            self.pending.extend_from_slice(b"\x1b[?1049l");
+            // What is not cleared stays on the main screen in tmux when the window became larger meanwhile.
+            self.pending.extend_from_slice(b"\x1b[2J\x1b[?1049l");
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 const ENTER: &[u8] = b"\x1b[?2004h\x1b[>1u\x1b[>4;2m";
 const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2004l";
 /// Like `LEAVE`, and leaves the alternate screen.
-const LEAVE_COVER: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2004l\x1b[?1049l";
+const LEAVE_COVER: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2004l\x1b[2J\x1b[?1049l";
 
 pub(super) struct TerminalScreen {
     surface: Surface<File>,
