@@ -60,14 +60,13 @@ use reply::StreamingReply;
 use responses::PendingResponse;
 use session::SessionDisplay;
 use spinner::{RunningTurn, TurnWait};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use terminal::editor::Submission;
 use terminal::keys::bindings::KeyBindings;
 use terminal::keys::{FocusChange, KeyCode, KeyPress};
 use terminal::markdown;
-use terminal::style::StyledLine;
 use terminal::surface::TerminalSize;
 use terminal::theme::{BaseTheme, Theme, ThemeToken};
 use todos::TodoRow;
@@ -210,11 +209,6 @@ pub struct PromptMessage {
     pub image_ids: Vec<u64>,
 }
 
-/// Printed lines that are kept: enough for the tallest window of usual size.
-const RECENT_LINES: usize = 120;
-/// How long finished lines wait for what the banner above them has to say.
-const BANNER_PATIENCE: Duration = Duration::from_millis(500);
-
 /// Actions that need a second press of the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DoublePress {
@@ -322,21 +316,6 @@ struct KeyState {
     pending_mode: Option<(wire::mode::PermissionMode, Duration)>,
 }
 
-/// Lines for the scrollback.
-#[derive(Debug, Default)]
-struct LinePrinter {
-    /// Printed with the next frame.
-    finished: Vec<StyledLine>,
-    /// Something was printed before, so the next block begins with an empty line.
-    printed: bool,
-    /// The last lines that were printed, oldest first.
-    recent: VecDeque<StyledLine>,
-    /// Since when lines wait for the banner above them to be complete.
-    held_since: Option<Duration>,
-    /// The last lines tell of thinking or calls; further ones follow without an empty line.
-    ends_with_activity: bool,
-}
-
 #[derive(Debug)]
 pub struct App {
     pub preferences: Preferences,
@@ -388,7 +367,7 @@ pub struct App {
     repository: Option<engine::repository::RepositoryState>,
     /// When a key last went into the editor.
     typed_at: Duration,
-    printer: LinePrinter,
+    printer: print::LinePrinter,
     /// What stands in place of the prompt is too tall for the main screen.
     has_tall_layer: bool,
     effects: Vec<AppEffect>,
@@ -431,7 +410,7 @@ impl App {
             banner: None,
             repository: None,
             typed_at: Duration::ZERO,
-            printer: LinePrinter::default(),
+            printer: print::LinePrinter::default(),
             has_tall_layer: false,
             effects: Vec::new(),
             control_count: 0,
@@ -488,28 +467,6 @@ impl App {
         std::mem::take(&mut self.effects)
     }
 
-    /// Finished lines that can be printed now: the banner above them is complete, or they have waited long enough for it.
-    pub fn take_printable(&mut self) -> Vec<StyledLine> {
-        if self.printer.finished.is_empty() || self.banner.is_none() || self.is_banner_complete() {
-            self.printer.held_since = None;
-            return self.take_finished();
-        }
-        let since = *self.printer.held_since.get_or_insert(self.now);
-        if self.now < since + BANNER_PATIENCE { Vec::new() } else { self.take_finished() }
-    }
-
-    /// Finished lines, to be printed once.
-    pub fn take_finished(&mut self) -> Vec<StyledLine> {
-        if !self.printer.finished.is_empty() {
-            self.print_banner();
-        }
-        let finished = std::mem::take(&mut self.printer.finished);
-        let recent = &mut self.printer.recent;
-        recent.extend(finished[finished.len().saturating_sub(RECENT_LINES)..].iter().cloned());
-        recent.drain(..recent.len().saturating_sub(RECENT_LINES));
-        finished
-    }
-
     pub fn is_busy(&self) -> bool {
         self.activity.turn.is_some()
     }
@@ -526,8 +483,7 @@ impl App {
             self.keys.first_press.map(|(_, until)| until),
             self.layers.next_tick(&self.layer_view()),
         ];
-        let held = self.printer.held_since.filter(|_| !self.printer.finished.is_empty());
-        let held = held.map(|since| since + BANNER_PATIENCE);
+        let held = self.printer.held_until(self.now);
         let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert(), held];
         spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
     }

@@ -103,45 +103,65 @@ impl DialogLayout {
     /// `top` is the first visible row of the middle, when it was scrolled; `caret` is relative to the choices, the result to
     /// the dialog. The parts are wrapped for the inside of `place`.
     pub fn rows(
-        self,
+        mut self,
         place: &DialogArea<'_>,
         top: Option<usize>,
         caret: Option<(usize, usize)>,
     ) -> (Vec<StyledLine>, Option<(usize, usize)>) {
-        let (theme, margin, columns) = (place.theme, place.margin(), place.inner().columns);
-        let faint = theme.fg(ThemeToken::Inactive);
-        let hint = StyledLine::styled(self.hint.as_str(), faint).wrapped(columns, 0);
-        let share = RowShares::of(&self, place.rows.max(2), if self.hint.is_empty() { 0 } else { hint.len() });
-        let has_gaps = share.gaps > 0;
-        let scrolls = self.middle.len() > share.middle;
-        let hint =
-            if share.hint < hint.len() { short_hint(&self.hint, scrolls, share.hint, columns) } else { self.hint };
-        let hint = StyledLine::styled(hint, faint).wrapped(columns, 0).into_iter().take(share.hint);
-        let mut head = self.head;
-        if let Some((rows, short)) = self.short_head.filter(|(rows, _)| *rows > share.head) {
-            head.splice(..rows.min(head.len()), [short.truncated(columns)]);
-        }
-        let head = with_count(head, place).into_iter().take(share.head);
+        let (margin, faint) = (place.margin(), place.theme.fg(ThemeToken::Inactive));
+        let whole_hint = hint_rows(&self.hint, place);
+        let share = RowShares::of(&self, place.rows.max(2), whole_hint.len());
+        let hint = self.hint_within(&share, whole_hint, place);
+        let head = self.head_within(&share, place);
         let skipped = (self.chosen + 1).saturating_sub(share.choices).min(self.choices.len() - share.choices);
-        let choices = self.choices.into_iter().skip(skipped).take(share.choices);
         let top = top.unwrap_or(if self.anchor < share.middle.saturating_sub(1) { 0 } else { self.anchor });
         let middle = window(self.middle, top, share.middle, faint);
-        let info: Vec<StyledLine> = self.info.into_iter().take(share.info).collect();
-        let mut inside: Vec<StyledLine> = head.collect();
-        for mut part in [middle, info] {
-            inside.extend((has_gaps && !part.is_empty()).then(StyledLine::new));
+        self.info.truncate(share.info);
+        let gap = |is_wanted: bool| (share.gaps > 0 && is_wanted).then(StyledLine::new);
+        let mut inside = head;
+        for mut part in [middle, self.info] {
+            inside.extend(gap(!part.is_empty()));
             inside.append(&mut part);
         }
-        inside.extend(has_gaps.then(StyledLine::new));
+        inside.extend(gap(true));
         let above = inside.len() + share.rule;
         let caret = caret.map(|(row, column)| (above + row.saturating_sub(skipped), column + margin));
-        inside.extend(choices);
-        inside.extend((has_gaps && share.hint > 0).then(StyledLine::new));
+        inside.extend(self.choices.into_iter().skip(skipped).take(share.choices));
+        inside.extend(gap(!hint.is_empty()));
         inside.extend(hint);
-        let rule = StyledLine::styled("─".repeat(place.columns), theme.fg(ThemeToken::Permission));
+        let rule = StyledLine::styled("─".repeat(place.columns), place.theme.fg(ThemeToken::Permission));
         let indented = inside.into_iter().map(|line| indent(line, margin));
         (std::iter::repeat_n(rule, share.rule).chain(indented).collect(), caret)
     }
+
+    /// The keys in their share of rows.
+    fn hint_within(&self, share: &RowShares, whole: Vec<StyledLine>, place: &DialogArea<'_>) -> Vec<StyledLine> {
+        if whole.len() <= share.hint {
+            return whole;
+        }
+        let scrolls = self.middle.len() > share.middle;
+        let mut rows = hint_rows(&short_hint(&self.hint, scrolls, share.hint, place.inner().columns), place);
+        rows.truncate(share.hint);
+        rows
+    }
+
+    /// The question in its share of rows: the short one where the whole one does not fit.
+    fn head_within(&mut self, share: &RowShares, place: &DialogArea<'_>) -> Vec<StyledLine> {
+        let mut head = std::mem::take(&mut self.head);
+        if let Some((rows, short)) = self.short_head.take().filter(|(rows, _)| *rows > share.head) {
+            head.splice(..rows.min(head.len()), [short.truncated(place.inner().columns)]);
+        }
+        let mut head = with_count(head, place);
+        head.truncate(share.head);
+        head
+    }
+}
+
+fn hint_rows(hint: &str, place: &DialogArea<'_>) -> Vec<StyledLine> {
+    if hint.is_empty() {
+        return Vec::new();
+    }
+    StyledLine::styled(hint, place.theme.fg(ThemeToken::Inactive)).wrapped(place.inner().columns, 0)
 }
 
 /// As many of the keys as fit in `rows`, the first one always. Where a row of the middle is all that can be seen, the key that
