@@ -155,16 +155,19 @@ fn a_refused_plan_stays_in_the_stream() {
 
 #[test]
 fn a_conversation_that_goes_on_says_how_full_it_is_and_on_which_branch() {
-    let server = ModelServer::script([ScriptedReply::text("word ".repeat(40_000)), ScriptedReply::text("Well.")]);
+    let server = ModelServer::script([ScriptedReply::text("An answer.")]);
     let sandbox = Sandbox::with_server(EXE, &server);
     git(&sandbox, "init -q -b trunk");
     git(&sandbox, "commit -q --allow-empty -m x");
-    sandbox.gimlet(&["-p", "tell me"]).env("CLAUDE_CODE_ENTRYPOINT", "cli").run().expect_clean();
+    let long = format!("tell me\n{}", "word word word word\n".repeat(5_000));
+    sandbox.gimlet(&["-p", &long]).env("CLAUDE_CODE_ENTRYPOINT", "cli").run().expect_clean();
     let mut terminal = sandbox.gimlet(&["-c", "--model", "claude-sonnet-4-5"]).terminal(100, 30);
     let is_told = |screen: &str| screen.contains("context ") && !screen.contains("context 0 %");
+    terminal.wait_for("  An answer.");
     terminal.wait_until("how much is used", is_told);
     terminal.send("/branch\r");
-    terminal.wait_for("Session in");
+    terminal
+        .wait_until("the copy", |screen| screen.contains("Session in") && screen.matches("An answer.").count() == 2);
     terminal.wait_until("how much the copy uses", is_told);
     leave(terminal);
     let terminal = sandbox.gimlet(&["-c"]).terminal(100, 30);
