@@ -23,8 +23,8 @@ fn edit() -> (ModelServer, Sandbox) {
         ScriptedReply::text("Changed."),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    let lines: String = (1..90).map(|n| format!("line {n}\n")).collect();
-    sandbox.write("cart_total.txt", lines);
+    let lines: Vec<String> = (1..90).map(|n| format!("line {n}")).collect();
+    sandbox.write("cart_total.txt", lines.join("\n") + "\n");
     (server, sandbox)
 }
 

@@ -104,6 +104,9 @@ impl Dialog {
 
     /// Handles a key that was pressed after the dialog could be read.
     fn read_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Vec<LayerEffect> {
+        if let Some(action) = self.action_on_screen(key, view) {
+            return vec![LayerEffect::Perform(action)];
+        }
         if self.questions.is_some() {
             let reply = self.question_key(key, view.now);
             return reply.map(|reply| self.close_with(reply)).unwrap_or_default();
@@ -124,6 +127,17 @@ impl Dialog {
             return Vec::new();
         }
         self.confirm_key(key, view)
+    }
+
+    /// Keys for the screen as a whole that count in questions of the model and in forms too: the conversation may be covered.
+    fn action_on_screen(&self, key: KeyPress, view: &LayerView<'_>) -> Option<KeyAction> {
+        let is_plain = key.mods.is_none();
+        match view.preferences.bindings.find(&[KeyContext::Global], &[key]) {
+            BindingMatch::KeyAction(action @ (KeyAction::ToggleTranscript | KeyAction::Redraw)) => {
+                Some(action).filter(|_| !self.has_choices() && !is_plain)
+            }
+            _ => None,
+        }
     }
 
     fn confirm_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Vec<LayerEffect> {

@@ -157,6 +157,20 @@ fn questions_that_nobody_answers_send_what_is_chosen() {
 }
 
 #[test]
+fn the_conversation_can_be_read_while_the_model_asks() {
+    // [TST-241]
+    let mut app = app(Preferences::default());
+    let options = json!([{"label": "A"}, {"label": "B"}]);
+    let input = json!({"questions": [{"question": "One?", "options": options}]});
+    ask(&mut app, "q1", json!({"tool_name": "AskUserQuestion", "input": input}));
+    assert!(app.cover().is_none());
+    press(&mut app, &[KeyPress::ctrl('o')]);
+    assert!(app.cover().is_some());
+    press(&mut app, &[KeyPress::char('q')]);
+    assert!(app.cover().is_none() && shown(&app).contains("One?"), "{}", shown(&app));
+}
+
+#[test]
 fn a_plan_can_begin_a_new_conversation() {
     // [TST-241]
     let mut app = app(Preferences { clears_on_plan: true, ..Preferences::default() });

@@ -191,7 +191,7 @@ fn edit_of_a_long_file() -> Dialog {
     let mut edit = dialog(&json!({"tool_name": "Edit", "permission_suggestions": suggestions,
         "decision_reason": "the file is outside the project",
         "input": {"file_path": "src/deep/in/the/tree/cart_total.rs", "old_string": "line 42\n", "new_string": "changed 42\n"}}));
-    edit.original = Some((1..90).map(|n| format!("line {n}\n")).collect());
+    edit.original = Some((1..90).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n"));
     edit
 }
 

@@ -94,10 +94,10 @@ impl Dialog {
     }
 
     /// The rows of the question, and the short one.
-    fn short_head(&self, place: &DialogArea<'_>) -> Option<(usize, StyledLine)> {
+    fn short_head(&self, place: &DialogArea<'_>) -> (usize, StyledLine) {
         let style = place.theme.fg(ThemeToken::Permission).bold();
         let rows = StyledLine::styled(self.title(place), style).wrapped(place.columns, 2).len();
-        Some((rows, StyledLine::styled(self.short_title(place), style)))
+        (rows, StyledLine::styled(self.short_title(place), style))
     }
 
     fn shown_path(&self, place: &DialogArea<'_>, name: &str) -> String {
@@ -170,7 +170,7 @@ impl Dialog {
         }
         let sheet = DialogLayout {
             head: self.head(inner),
-            short_head: self.short_head(inner),
+            short_head: Some(self.short_head(inner)),
             middle: self.middle(inner),
             anchor: self.anchor(inner),
             info: self.info(inner),
