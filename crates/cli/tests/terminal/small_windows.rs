@@ -44,12 +44,10 @@ fn a_change_can_be_judged_and_refused_in_a_window_of_any_size() {
     }
 }
 
-/// Answers a question after the window had each of the sizes, and returns the scrollback and the screen.
+/// Answers a question after the window had each of the sizes, and returns the scrollback and the screen; `None` where there is
+/// no tmux.
 fn after_sizes(sandbox: &Sandbox, question: &str, sizes: &[(u16, u16)], end: &str) -> Option<String> {
-    let Some(tmux) = Tmux::start(sandbox, 110, 30) else {
-        eprintln!("NOT RUN: there is no tmux");
-        return None;
-    };
+    let tmux = Tmux::start(sandbox, 110, 30)?;
     tmux.wait_for("? for shortcuts");
     tmux.keys(&["do it", "Enter"]);
     tmux.wait_for(question);
@@ -78,7 +76,10 @@ fn a_tall_question_leaves_nothing_behind_in_a_window_that_becomes_small() {
     for sizes in ways {
         let (_server, sandbox) = edit();
         let question = "Do you want to edit cart_total.txt?";
-        let Some(lines) = after_sizes(&sandbox, question, sizes, "  Changed.") else { return };
+        let Some(lines) = after_sizes(&sandbox, question, sizes, "  Changed.") else {
+            eprintln!("NOT RUN: there is no tmux");
+            return;
+        };
         for part in ["Do you want to edit", QUESTION, "esc to cancel"] {
             assert!(!lines.contains(part), "{sizes:?}: {part:?} in\n{lines}");
         }
@@ -104,7 +105,10 @@ fn a_short_question_leaves_nothing_behind_in_a_window_that_becomes_small() {
         ]);
         let sandbox = Sandbox::with_server(EXE, &server);
         let question = "Do you want to run this command?";
-        let Some(lines) = after_sizes(&sandbox, question, sizes, "  Made.") else { return };
+        let Some(lines) = after_sizes(&sandbox, question, sizes, "  Made.") else {
+            eprintln!("NOT RUN: there is no tmux");
+            return;
+        };
         for part in ["Do you want to run", QUESTION, "esc to cancel"] {
             assert!(!lines.contains(part), "{sizes:?}: {part:?} in\n{lines}");
         }
