@@ -125,7 +125,7 @@ fn stored_sessions(project: &Path) -> Vec<(String, PathBuf)> {
             Some((changed, entry.file_name().into_string().ok()?, dir))
         })
         .collect();
-    found.sort_by_key(|(changed, ..)| std::cmp::Reverse(*changed));
+    sys::compact_sort::sort_by_key(&mut found, |(changed, ..)| std::cmp::Reverse(*changed));
     found.into_iter().map(|(_, id, dir)| (id, dir)).collect()
 }
 
@@ -174,7 +174,7 @@ fn agents(session_dir: &Path, alive: OwnerLiveness) -> Vec<AgentListing> {
         by_parent.entry(agent.parent.clone().unwrap_or_default()).or_default().push(agent);
     }
     for siblings in by_parent.values_mut() {
-        siblings.sort_by_key(|agent| agent.started_at);
+        sys::compact_sort::sort_by_key(siblings, |agent| agent.started_at);
     }
     let mut ordered = Vec::new();
     gather("", &mut by_parent, &mut ordered);

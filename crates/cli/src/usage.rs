@@ -129,7 +129,7 @@ fn write_misses(out: &mut String, report: &UsageReport) {
     writeln!(out, "\nCache misses: {count}, {} tokens paid for again, ${usd:.4} more than hits", thousands(tokens))
         .ok();
     let mut worst: Vec<_> = report.misses.iter().collect();
-    worst.sort_by_key(|miss| std::cmp::Reverse(miss.tokens));
+    sys::compact_sort::sort_by_key(&mut worst, |miss| std::cmp::Reverse(miss.tokens));
     for miss in worst.iter().take(MAX_NAMED_MISSES) {
         let time = sys::clock::iso(miss.at_ms);
         let usd = miss.usd.map_or_else(|| "price not known".to_owned(), |usd| format!("${usd:.4}"));

@@ -159,7 +159,7 @@ pub(super) fn merge_local_commands(mut commands: Vec<CommandSummary>) -> Vec<Com
             });
         }
     }
-    commands.sort_by(|a, b| a.name.cmp(&b.name));
+    sys::compact_sort::sort_by(&mut commands, |a, b| a.name.cmp(&b.name));
     commands
 }
 

@@ -77,7 +77,7 @@ pub fn prompt_rows(
     let (row, column) = layout.position(text, editor.cursor());
     let mut marked: Vec<Range<usize>> = editor.chips.find(text).into_iter().map(|(chip, _)| chip).collect();
     marked.extend_from_slice(files);
-    marked.sort_unstable_by_key(|part| part.start);
+    sys::compact_sort::sort_by_key(&mut marked, |part| part.start);
     let limit = prompt_limit(size);
     let start = row.saturating_sub(limit - 1).min(layout.rows.len().saturating_sub(limit));
     let end = (start + limit).min(layout.rows.len());

@@ -42,7 +42,7 @@ impl SettingList {
 
     fn fill(&mut self, settings: &[SettingRow]) -> PanelFrame {
         self.rows = settings.to_vec();
-        self.rows.sort_by_key(|row| (row.no_effect.is_some(), setting_names::place(&row.key)));
+        sys::compact_sort::sort_by_key(&mut self.rows, |row| (row.no_effect.is_some(), setting_names::place(&row.key)));
         let item = |setting: &SettingRow| {
             let (value, source) = shown_value(setting);
             SelectItem::new(setting_names::name(&setting.key), source)
