@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use terminal::keys::{FocusChange, KeyCode, KeyMods, KeyPress};
 use terminal::style::StyledLine;
-use terminal::surface::TerminalSize;
+use terminal::surface::{Reflow, TerminalSize};
 
 const ESCAPE: KeyPress = KeyPress { code: KeyCode::Escape, mods: KeyMods::NONE };
 
@@ -154,6 +154,36 @@ fn questions_that_nobody_answers_send_what_is_chosen() {
     let input = &answer[0]["response"]["updatedInput"];
     assert_eq!((&input["answers"], &input["afkTimeoutMs"]), (&json!({"One?": "B"}), &json!(60_000)));
     assert_eq!(app.layers.next_tick(&app.layer_view()), None);
+}
+
+#[test]
+fn a_tall_question_has_a_screen_of_its_own_below_the_last_lines_until_it_is_answered() {
+    // [TST-247]
+    let mut app = app(Preferences::default());
+    app.note(&(0..40).map(|n| format!("said {n}")).collect::<Vec<_>>().join("\n"), terminal::theme::ThemeToken::Text);
+    app.take_finished();
+    let rows = |app: &App| app.cover().map(|frame| frame.lines.iter().map(StyledLine::text).collect::<Vec<_>>());
+    ask(&mut app, "q1", bash("touch made.txt"));
+    app.choose_screen(Reflow::Wraps);
+    assert_eq!(rows(&app), None, "a short one stays where the conversation is");
+    press(&mut app, &[ESCAPE]);
+    ask(&mut app, "q2", bash(&"echo some words of a long command that is about as wide as the window\n".repeat(20)));
+    app.choose_screen(Reflow::Cuts);
+    assert_eq!(rows(&app), None, "nothing is moved into the scrollback of a terminal that cuts rows");
+    app.choose_screen(Reflow::Wraps);
+    let shown = rows(&app).unwrap();
+    assert!(shown.len() <= 30 && shown.iter().any(|row| row.contains("Do you want to run")), "{shown:?}");
+    let printed: Vec<String> = app.take_finished().iter().map(StyledLine::text).collect();
+    let last = printed.last().unwrap();
+    assert!(shown.contains(last), "{last:?} in {shown:?}");
+    // It stays there although it would fit now.
+    app.size = TerminalSize { columns: 200, rows: 60 };
+    app.choose_screen(Reflow::Wraps);
+    assert!(rows(&app).is_some());
+    app.now += Duration::from_secs(1);
+    press(&mut app, &[ESCAPE]);
+    app.choose_screen(Reflow::Wraps);
+    assert_eq!(rows(&app), None);
 }
 
 #[test]
