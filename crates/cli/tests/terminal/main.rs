@@ -15,6 +15,7 @@ mod dialogs;
 mod images;
 mod keys;
 mod live_rows;
+mod looks;
 mod mcp;
 mod picker;
 mod pictures;

@@ -232,7 +232,7 @@ impl Dialog {
         let label = match choice {
             DialogChoice::No if self.is_plan() => STILL_PLANNING,
             DialogChoice::No => DENIED,
-            DialogChoice::PlanClearing => "approved for a new conversation",
+            DialogChoice::PlanClearing => "approved for a new session",
             DialogChoice::Yes
             | DialogChoice::YesAlways
             | DialogChoice::PlanAccepting

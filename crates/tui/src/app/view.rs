@@ -7,7 +7,7 @@ use super::dialog::Dialog;
 use super::engine_events::record_look;
 use super::footer::{Footer, model_name};
 use super::layers::{LayerRank, LayerRows};
-use super::prompt_view::{border_token, named_rule, prompt_rows, rule};
+use super::prompt_view::{border_style, border_token, named_rule, prompt_rows, rule};
 use super::record::call::RunningFrame;
 use super::{App, MotionLevel, screen_reader, todos};
 use engine::query;
@@ -100,6 +100,14 @@ impl App {
         frame
     }
 
+    /// How calls that run are marked at this moment.
+    pub(super) fn running_frame(&self) -> RunningFrame {
+        match self.preferences.motion {
+            MotionLevel::Full => RunningFrame::at(self.now),
+            MotionLevel::Reduced => RunningFrame::Still,
+        }
+    }
+
     /// Everything above the prompt, in at most `room` rows.
     fn top(&self, room: usize) -> Vec<StyledLine> {
         let theme = &self.preferences.theme;
@@ -129,12 +137,10 @@ impl App {
         // An agent has a row of its own above the prompt.
         let agent = |call: &str| self.agents.has_call(call).then_some(AgentRowContent::Hidden);
         let key = self.preferences.bindings.keys_of(KeyAction::Background);
-        let frame = match self.preferences.motion {
-            MotionLevel::Full => RunningFrame::at(self.now),
-            MotionLevel::Reduced => RunningFrame::Still,
-        };
+        let frame = self.running_frame();
         let place = CallRowsPlace { look: record_look!(self), now: self.now, frame, background_key: key.as_deref() };
-        let mut calls = self.activity.calls.rows(&place, waits, agent);
+        let mut calls =
+            if self.has_focus_view() { self.digest_rows() } else { self.activity.calls.rows(&place, waits, agent) };
         let follows = self.printer.ends_with_activity && self.activity.reply.is_empty();
         if !calls.is_empty() && !follows {
             calls.insert(0, StyledLine::new());
@@ -168,8 +174,9 @@ impl App {
         };
         let theme = &self.preferences.theme;
         let token = border_token(self.prompt.editor.text(), self.session.mode);
-        let border = rule(theme, self.size.columns, token);
-        let mut lines = vec![named_rule(theme, self.size.columns, token, self.session.name.as_deref())];
+        let style = border_style(theme, token, self.session.colour.as_deref());
+        let border = rule(self.size.columns, style);
+        let mut lines = vec![named_rule(theme, self.size.columns, style, self.session.name.as_deref())];
         let (rows, (row, column)) = prompt_rows(&self.prompt.editor, &self.file_mentions(), self.size, theme);
         let caret = Caret { row: lines.len() + row, column };
         lines.extend(rows);
