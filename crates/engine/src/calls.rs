@@ -30,7 +30,7 @@ use wire::sdk::{SdkMessage, ToolProgress};
 /// Interval of progress messages for running calls.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 /// How often a screen is shown what running commands have printed.
-const OUTPUT_INTERVAL: Duration = Duration::from_millis(250);
+pub(crate) const OUTPUT_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The results of a batch of calls.
 #[derive(Debug, Default)]

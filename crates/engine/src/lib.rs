@@ -93,7 +93,8 @@ pub use open::{awaits_call, open};
 /// Text as a person must see it, for frontends that ask questions.
 pub use permission::escape_invisible;
 pub use session_parts::command::{
-    Command, CommandSender, Event, EventReceiver, Prompt, PromptPriority, ScreenEvent, ShellOutputUse, TurnJoin,
+    Command, CommandSender, Event, EventReceiver, OWN_COMMAND, Prompt, PromptPriority, ScreenEvent, ShellOutputUse,
+    TurnJoin,
 };
 /// How a session works, in groups.
 pub use session_parts::options::{

@@ -119,6 +119,9 @@ pub enum Event {
     Refused(crate::start_error::StartError),
 }
 
+/// The id in `ScreenEvent::CallOutput` of the shell command that the person typed.
+pub const OWN_COMMAND: &str = "shell";
+
 /// What a host with a screen shows at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScreenEvent {

@@ -20,9 +20,10 @@ impl GlyphSet {
     }
 }
 
-const ASCII: [(char, &str); 42] = [
+const ASCII: [(char, &str); 43] = [
     ('❯', ">"),
     ('◌', "o"),
+    ('○', "O"),
     ('◆', "*"),
     ('✕', "x"),
     ('◇', "?"),

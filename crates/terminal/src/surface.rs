@@ -6,9 +6,12 @@
 //! at start does not matter. Rows of the live region are drawn with wrapping off, so that a different opinion of the
 //! terminal about the width of a character cannot shift them.
 
+mod cover;
+
 use crate::glyphs::{self, GlyphSet};
 use crate::style::{BackgroundFill, StyledLine, TerminalCapabilities, TextStyle, encode};
 use crate::text;
+use cover::CoverScreen;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -116,6 +119,10 @@ pub struct Surface<W> {
     /// The cursor position is uncertain: the cursor was near the point where its row was broken, or the size changed
     /// several times since the last draw and the terminal's handling of the intermediate sizes is unknown.
     unsure: bool,
+    /// What is on the alternate screen; `None` while the main screen is shown.
+    cover: Option<CoverScreen>,
+    /// Written with the next frame, so that nothing is seen in between.
+    pending: Vec<u8>,
     buffer: Vec<u8>,
 }
 
@@ -130,6 +137,8 @@ impl<W: Write> Surface<W> {
             hidden: false,
             stale: false,
             unsure: false,
+            cover: None,
+            pending: Vec::new(),
             buffer: Vec::new(),
         }
     }
@@ -171,11 +180,19 @@ impl<W: Write> Surface<W> {
     /// Prints `finished` above the live region and shows `frame` in it. Writes nothing when nothing has changed.
     pub fn draw(&mut self, finished: &[StyledLine], frame: &LiveFrame) -> io::Result<()> {
         let (rows, caret) = self.prepare(frame);
-        if finished.is_empty() && !self.stale && rows == self.rows && self.is_caret_at(caret) {
+        let is_same = finished.is_empty() && !self.stale && rows == self.rows && self.is_caret_at(caret);
+        if is_same && self.pending.is_empty() {
             return Ok(());
         }
         self.buffer.clear();
         self.begin();
+        self.compose(finished, rows, caret);
+        self.end();
+        self.flush()
+    }
+
+    /// Writes a frame into the buffer.
+    fn compose(&mut self, finished: &[StyledLine], rows: Vec<Arc<ScreenRow>>, caret: Option<Caret>) {
         if !finished.is_empty() || self.stale {
             self.move_to_top();
             self.buffer.extend_from_slice(ERASE);
@@ -195,10 +212,8 @@ impl<W: Write> Surface<W> {
         if stays {
             self.buffer.extend_from_slice(RESTORE_CURSOR);
         }
-        self.end();
         self.stale = false;
         self.unsure = false;
-        self.flush()
     }
 
     /// Prints `finished` and removes the live region; the cursor is left on the row below.
@@ -234,6 +249,7 @@ impl<W: Write> Surface<W> {
         if self.profile.synchronized {
             self.buffer.extend_from_slice(b"\x1b[?2026h");
         }
+        self.buffer.append(&mut self.pending);
         if !self.hidden {
             self.buffer.extend_from_slice(b"\x1b[?25l");
             self.hidden = true;

@@ -10,7 +10,7 @@ use alacritty_terminal::vte::ansi::Processor;
 use proptest::prelude::*;
 
 const CAN: TerminalCapabilities = TerminalCapabilities { depth: ColourDepth::True, links: true };
-const PROFILE: TerminalProfile = TerminalProfile {
+pub(super) const PROFILE: TerminalProfile = TerminalProfile {
     capabilities: CAN,
     reflow: Reflow::Wraps,
     synchronized: true,
@@ -36,7 +36,7 @@ impl Dimensions for Dims {
 }
 
 /// A terminal emulator that reflows.
-struct Emulator {
+pub(super) struct Emulator {
     term: Term<VoidListener>,
     parser: Processor,
 }
@@ -55,7 +55,7 @@ impl Emulator {
     }
 
     /// Scrollback and screen as logical lines, without trailing blanks.
-    fn lines(&self) -> Vec<String> {
+    pub(super) fn lines(&self) -> Vec<String> {
         let grid = self.term.grid();
         let mut lines = vec![String::new()];
         for row in grid.topmost_line().0..=grid.bottommost_line().0 {
@@ -90,43 +90,57 @@ impl Emulator {
         })
     }
 
-    fn cursor(&self) -> (usize, usize) {
+    pub(super) fn cursor(&self) -> (usize, usize) {
         let point = self.term.grid().cursor.point;
         (point.line.0.unsigned_abs() as usize, point.column.0)
     }
 }
 
-fn frame(texts: &[&str], caret: (usize, usize)) -> LiveFrame {
+pub(super) fn frame(texts: &[&str], caret: (usize, usize)) -> LiveFrame {
     LiveFrame {
         lines: texts.iter().map(|text| StyledLine::plain(*text)).collect(),
         caret: Some(Caret { row: caret.0, column: caret.1 }),
     }
 }
 
-struct Bench {
+pub(super) struct Bench {
     surface: Surface<Vec<u8>>,
-    screen: Emulator,
+    pub(super) screen: Emulator,
 }
 
 impl Bench {
-    fn new(columns: usize, rows: usize) -> Self {
+    pub(super) fn new(columns: usize, rows: usize) -> Self {
         Self::with(PROFILE, columns, rows)
     }
 
-    fn with(profile: TerminalProfile, columns: usize, rows: usize) -> Self {
+    pub(super) fn with(profile: TerminalProfile, columns: usize, rows: usize) -> Self {
         let size = TerminalSize { columns, rows };
         Self { surface: Surface::new(Vec::new(), profile, size), screen: Emulator::new(size) }
     }
 
-    fn draw(&mut self, finished: &[&str], frame: &LiveFrame) -> usize {
+    pub(super) fn draw(&mut self, finished: &[&str], frame: &LiveFrame) -> usize {
         let finished: Vec<StyledLine> = finished.iter().map(|text| StyledLine::plain(*text)).collect();
         self.surface.draw(&finished, frame).unwrap();
+        self.feed()
+    }
+
+    pub(super) fn draw_cover(&mut self, frame: &LiveFrame) -> usize {
+        self.surface.draw_cover(&[], frame).unwrap();
+        self.feed()
+    }
+
+    pub(super) fn uncover(&mut self) {
+        self.surface.uncover();
+    }
+
+    /// What was written since the last time goes to the emulator.
+    fn feed(&mut self) -> usize {
         let bytes = std::mem::take(&mut self.surface.out);
         self.screen.feed(&bytes);
         bytes.len()
     }
 
-    fn resize(&mut self, columns: usize, rows: usize) {
+    pub(super) fn resize(&mut self, columns: usize, rows: usize) {
         self.screen.resize(TerminalSize { columns, rows });
         self.surface.resize(TerminalSize { columns, rows });
     }

@@ -147,6 +147,16 @@ pub fn truncate(text: &str, columns: usize) -> String {
     format!("{}…", &text[..fit(text, room)])
 }
 
+/// The end of a text in at most `columns`, with a sign for what is missing before it.
+pub fn truncate_start(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let Some(room) = columns.checked_sub(1) else { return String::new() };
+    let starts = text.char_indices().map(|(at, _)| at).find(|at| width(&text[*at..]) <= room);
+    format!("…{}", &text[starts.unwrap_or(text.len())..])
+}
+
 /// Joins hints with dots. While they do not fit, the one with the highest number is left out; the one with the lowest
 /// number always stays.
 pub fn keys_within(keys: &[(&str, u8)], columns: usize) -> String {

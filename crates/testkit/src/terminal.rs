@@ -156,13 +156,14 @@ impl TestTerminal {
         self.wait_until(&format!("no {text:?}"), |screen| !screen.contains(text))
     }
 
-    /// Waits until `is_so` accepts the screen; returns it. Panics after 30 s, or when the program ends first.
+    /// Waits until `is_so` accepts the screen at the end of a frame; returns it. Panics after 30 s, or when the program ends
+    /// first.
     pub fn wait_until(&self, wanted: &str, is_so: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + WAIT_TIMEOUT;
         let mut seen = self.shared.seen.lock().unwrap();
         loop {
             let screen = seen.parser.screen().contents();
-            if is_so(&screen) {
+            if (seen.ended || is_frame_complete(&seen.bytes)) && is_so(&screen) {
                 return screen;
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -203,6 +204,8 @@ impl TestTerminal {
 
 /// True when no frame is half written: the last synchronized one has ended or, without such frames, the cursor is shown.
 fn is_frame_complete(bytes: &[u8]) -> bool {
+    // No frame is larger.
+    let bytes = &bytes[bytes.len().saturating_sub(1 << 18)..];
     let last = |sequence: &[u8]| bytes.windows(sequence.len()).rposition(|part| part == sequence);
     match (last(b"\x1b[?2026h"), last(b"\x1b[?2026l")) {
         (None, None) => last(b"\x1b[?25l") <= last(b"\x1b[?25h"),

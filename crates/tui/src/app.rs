@@ -53,7 +53,7 @@ use crate::completion::index::FileQuestion;
 use crate::notify::AlertChannel;
 use crate::picker::{PickerRequest, PickerUpdate};
 use crate::screen_reader::ScreenReaderSource;
-use calls::CallTracker;
+use calls::{CallTracker, OwnCommand};
 use engine::prompt_history::EarlierPrompt;
 use engine::query::SessionInfo;
 use layers::LayerRank;
@@ -69,7 +69,6 @@ use terminal::editor::Submission;
 use terminal::keys::bindings::KeyBindings;
 use terminal::keys::{FocusChange, KeyCode, KeyPress};
 use terminal::markdown;
-use terminal::style::StyledLine;
 use terminal::surface::TerminalSize;
 use terminal::theme::{BaseTheme, Theme, ThemeToken};
 use todos::TodoRow;
@@ -304,6 +303,8 @@ struct TurnActivity {
     turn: Option<RunningTurn>,
     reply: StreamingReply,
     calls: CallTracker,
+    /// The shell command of the person that runs.
+    own_command: Option<OwnCommand>,
     /// Running hooks that have a status message: id and message.
     hook_statuses: Vec<(String, String)>,
     /// The text a hook wants shown in place of the next text of the model.
@@ -321,17 +322,6 @@ struct KeyState {
     hint: Option<(String, Duration)>,
     /// The permission mode last chosen by key, and until when the next press continues from it.
     pending_mode: Option<(wire::mode::PermissionMode, Duration)>,
-}
-
-/// Lines for the scrollback.
-#[derive(Debug, Default)]
-struct LinePrinter {
-    /// Printed with the next frame.
-    finished: Vec<StyledLine>,
-    /// Something was printed before, so the next block begins with an empty line.
-    printed: bool,
-    /// The last lines tell of thinking or calls; further ones follow without an empty line.
-    ends_with_activity: bool,
 }
 
 #[derive(Debug)]
@@ -367,6 +357,8 @@ pub struct App {
     layers: layers::LayerStack,
     /// Control requests whose answers something waits for, by request id.
     pending_responses: BTreeMap<String, PendingResponse>,
+    /// Questions about changes of files that are not read yet.
+    unopened_questions: Vec<dialog::Dialog>,
     /// What is open in the external editor; `None` means the prompt.
     external_edit: Option<ExternalEdit>,
     /// Prompts for the history that wait for the id of their session.
@@ -387,7 +379,9 @@ pub struct App {
     repository: Option<engine::repository::RepositoryState>,
     /// When a key last went into the editor.
     typed_at: Duration,
-    printer: LinePrinter,
+    printer: print::LinePrinter,
+    /// What stands in place of the prompt is too tall for the main screen.
+    has_tall_layer: bool,
     effects: Vec<AppEffect>,
     control_count: u64,
 }
@@ -418,6 +412,7 @@ impl App {
             interface_settings: interface_settings::InterfaceSettings::default(),
             layers: layers::LayerStack::default(),
             pending_responses: BTreeMap::new(),
+            unopened_questions: Vec::new(),
             external_edit: None,
             unrecorded: Vec::new(),
             sent_command: None,
@@ -429,7 +424,8 @@ impl App {
             banner: None,
             repository: None,
             typed_at: Duration::ZERO,
-            printer: LinePrinter::default(),
+            printer: print::LinePrinter::default(),
+            has_tall_layer: false,
             effects: Vec::new(),
             control_count: 0,
         }
@@ -485,14 +481,6 @@ impl App {
         std::mem::take(&mut self.effects)
     }
 
-    /// Finished lines, to be printed once.
-    pub fn take_finished(&mut self) -> Vec<StyledLine> {
-        if !self.printer.finished.is_empty() {
-            self.print_banner();
-        }
-        std::mem::take(&mut self.printer.finished)
-    }
-
     pub fn is_busy(&self) -> bool {
         self.activity.turn.is_some()
     }
@@ -509,7 +497,8 @@ impl App {
             self.keys.first_press.map(|(_, until)| until),
             self.layers.next_tick(&self.layer_view()),
         ];
-        let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert()];
+        let held = self.printer.held_until(self.now);
+        let waits = [self.status.next_change(), self.agents.next_change(self.now), self.next_alert(), held];
         spins.into_iter().chain(fades.into_iter().chain(waits).flatten()).min()
     }
 
@@ -568,7 +557,8 @@ impl App {
             ..PromptMessage::default()
         };
         if let Some(command) = command {
-            turn.waits = TurnWait::Tool("your command".into());
+            turn.waits = TurnWait::OwnCommand;
+            self.activity.own_command = Some(OwnCommand { since: self.now, output: String::new() });
             prompt = PromptMessage { text: command.to_owned(), images: Vec::new(), is_shell: true, ..prompt };
         } else if prompt.is_verbatim || !submission.expanded.trim_start().starts_with('/') {
             turn.prompt = Some(submission);
@@ -665,6 +655,22 @@ pub(crate) mod control_lines {
             SessionControlLine::Withdrawal { id } => engine::Event::AskWithdrawn { id },
             SessionControlLine::Response(response) => engine::Event::Response(response),
         }
+    }
+
+    /// Answers the request for the file of a question among the effects, if there is one. `None` where it cannot be read.
+    pub(crate) fn read_file(app: &mut super::App, effects: &[super::AppEffect], contents: Option<&str>) {
+        let asks = |effect: &super::AppEffect| match effect {
+            super::AppEffect::Request { id, request } if text_of(request).contains("\"read_file\"") => Some(id.clone()),
+            _ => None,
+        };
+        let Some(id) = effects.iter().find_map(asks) else { return };
+        let response = match contents {
+            Some(contents) => serde_json::json!({"subtype": "success", "request_id": id,
+                                                 "response": {"absPath": "/project/a", "contents": contents}}),
+            None => serde_json::json!({"subtype": "error", "request_id": id, "error": "there is no such file"}),
+        };
+        let line = serde_json::json!({"type": "control_response", "response": response});
+        app.update(super::AppInput::Event(event(&line)));
     }
 
     /// The request as it is written.

@@ -3,6 +3,7 @@ use crate::test_events::stream_event;
 use serde_json::json;
 use terminal::keys::bindings::KeyAction;
 use terminal::keys::{KeyCode, KeyMods};
+use terminal::style::StyledLine;
 use wire::mode::PermissionMode;
 use wire::sdk::SdkMessage;
 

@@ -149,10 +149,7 @@ pub struct DiffOptions<'a> {
 pub const STREAM_LINES: usize = 10;
 
 pub fn render(hunks: &[DiffRowHunk], look: &DiffOptions<'_>) -> Vec<StyledLine> {
-    let largest = hunks.iter().flatten().map(|row| row.number).max().unwrap_or(0);
-    // Where nothing was before, a colour behind each row would tell nothing.
-    let is_new = hunks.iter().flatten().all(|row| row.sign == DiffSign::Added);
-    let gutter = DiffGutter { digits: largest.to_string().len().max(3), is_tinted: !is_new };
+    let gutter = gutter_of(hunks);
     let total: usize = hunks.iter().map(Vec::len).sum();
     // A note about one line would take as much room as the line.
     let limit = if total == look.limit.saturating_add(1) { total } else { look.limit };
@@ -174,6 +171,20 @@ pub fn render(hunks: &[DiffRowHunk], look: &DiffOptions<'_>) -> Vec<StyledLine> 
         }
     }
     lines
+}
+
+/// How many rows stand before the first line that differs.
+pub fn context_rows(hunks: &[DiffRowHunk], look: &DiffOptions<'_>) -> usize {
+    let before = hunks.first().map_or(&[][..], Vec::as_slice).iter().take_while(|row| row.sign == DiffSign::Same);
+    let gutter = gutter_of(hunks);
+    before.map(|row| draw(row, gutter, look).len()).sum()
+}
+
+fn gutter_of(hunks: &[DiffRowHunk]) -> DiffGutter {
+    let largest = hunks.iter().flatten().map(|row| row.number).max().unwrap_or(0);
+    // Where nothing was before, a colour behind each row would tell nothing.
+    let is_new = hunks.iter().flatten().all(|row| row.sign == DiffSign::Added);
+    DiffGutter { digits: largest.to_string().len().max(3), is_tinted: !is_new }
 }
 
 /// What stands left of the text.

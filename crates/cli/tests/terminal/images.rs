@@ -125,7 +125,7 @@ fn a_queued_picture_joins_the_turn_with_its_number() {
     let mut terminal = sandbox.gimlet(&["--allowedTools", "Bash"]).terminal(80, 24);
     terminal.wait_for("? for shortcuts");
     terminal.send("go on\r");
-    terminal.wait_for("Running Bash");
+    terminal.wait_for("Running a command");
     terminal.send(&pasted(&picture));
     terminal.wait_for("❯ [Image #1]");
     terminal.send("and this\r");

@@ -150,7 +150,7 @@ const AT_WORK: &[Action] = &[
     action("name the session", 1, &[Type("/rename keys"), Key(ENTER), Wait("keys"), Idle]),
     action("copy the answer into a file", 1, &[Type("/copy w"), Key(ENTER), Idle]),
     action("ask on the side", 1, &[Type("/btw what is it"), Key(ENTER), Wait("Finished aside."), Uncounted(ESCAPE), Gone("Finished aside."), Idle]),
-    action("compact the conversation", 1, &[Type("/compact"), Key(ENTER), Wait("compacted"), Idle]),
+    action("compact the conversation", 1, &[Type("/compact"), Key(ENTER), Wait("Compacted"), Idle]),
     action("undo what was typed", 1, &[Type("slip"), Wait("❯ slip"), Key("\x1f"), Gone("❯ slip")]),
     action("see the budgets", 1, &[Type("/budget"), Key(ENTER), Wait("No budget is set"), Idle]),
     action("write the conversation into a file", 1, &[Type("/export talk.md"), Key(ENTER), File("talk.md"), Idle]),

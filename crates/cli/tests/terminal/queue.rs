@@ -56,7 +56,7 @@ fn a_message_sent_meanwhile_joins_the_turn_after_its_calls() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &["--allowedTools", "Bash"]);
     terminal.send("the first\r");
-    terminal.wait_for("Running Bash");
+    terminal.wait_for("Running a command");
     terminal.send("and the second\r");
     terminal.wait_for("to take back");
     sandbox.write("go", "");
@@ -160,7 +160,7 @@ fn escape_stops_a_command_that_runs() {
     let sandbox = Sandbox::with_server(EXE, &server);
     let mut terminal = start(&sandbox, &["--allowedTools", "Bash"]);
     terminal.send("run it\r");
-    terminal.wait_for("Running Bash");
+    terminal.wait_for("Running a command");
     terminal.send(ESCAPE);
     terminal.wait_for("· interrupted");
     wait_idle(&terminal);

@@ -10,13 +10,13 @@ use testkit::{ModelServer, ReplyGate, Sandbox, ScriptedBlock, ScriptedReply};
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
 /// A separate tmux server; dropping this ends it.
-struct Tmux {
+pub(crate) struct Tmux {
     socket: String,
 }
 
 impl Tmux {
     /// `None` where there is no tmux.
-    fn start(sandbox: &Sandbox, columns: u16, rows: u16) -> Option<Self> {
+    pub(crate) fn start(sandbox: &Sandbox, columns: u16, rows: u16) -> Option<Self> {
         Self::showing(sandbox, columns, rows, EXE)
     }
 
@@ -40,20 +40,20 @@ impl Tmux {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    fn keys(&self, keys: &[&str]) {
+    pub(crate) fn keys(&self, keys: &[&str]) {
         self.run(&[&["send-keys"], keys].concat());
     }
 
-    fn resize(&self, columns: u16, rows: u16) {
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
         self.run(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]);
     }
 
     /// Scrollback and screen, wrapped lines joined.
-    fn lines(&self) -> String {
+    pub(crate) fn lines(&self) -> String {
         self.run(&["capture-pane", "-p", "-J", "-S", "-"])
     }
 
-    fn wait_for(&self, text: &str) -> String {
+    pub(crate) fn wait_for(&self, text: &str) -> String {
         // tmux has no way to wait for a text.
         testkit::wait_for(|| {
             let lines = self.lines();

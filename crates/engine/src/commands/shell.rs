@@ -5,12 +5,12 @@ use super::begin;
 use crate::calls;
 use crate::decide::EndReason;
 use crate::result;
-use crate::session::LiveSession;
+use crate::session::{LiveSession, SessionIo};
 use crate::turn;
 use crate::turn_state::TurnOpener;
 use serde::Deserialize;
 use serde_json::json;
-use session_parts::command::{Prompt, ShellOutputUse};
+use session_parts::command::{OWN_COMMAND, Prompt, ScreenEvent, ShellOutputUse};
 use session_parts::messages::plain_text;
 use store::live_sessions::LiveStatus;
 use tokio_util::sync::CancellationToken;
@@ -62,7 +62,7 @@ fn moved_output(outcome: &ToolOutcome) -> Option<String> {
 }
 
 async fn execute(session: &mut LiveSession, command: &str, token: &CancellationToken) -> Option<ToolOutcome> {
-    let cx = match calls::context_for(&session.io, "shell", token.child_token()).await {
+    let cx = match calls::context_for(&session.io, OWN_COMMAND, token.child_token()).await {
         Ok(cx) => cx,
         Err(error) => return Some(ToolOutcome::failed(format!("The command could not be set up: {error}"))),
     };
@@ -72,5 +72,24 @@ async fn execute(session: &mut LiveSession, command: &str, token: &CancellationT
         Some(Err(error)) => return Some(ToolOutcome::failed(error.to_string())),
         None => return Some(ToolOutcome::failed("There is no shell in this session.")),
     };
-    session.control.during(tools::masked_calls::run(call, cx)).await
+    let io = &session.io;
+    let run = Box::pin(async {
+        let mut run = std::pin::pin!(tools::masked_calls::run(call, cx));
+        let mut outputs = tokio::time::interval(calls::OUTPUT_INTERVAL);
+        loop {
+            tokio::select! {
+                biased;
+                outcome = &mut run => return outcome,
+                _ = outputs.tick(), if io.output.flags.has_screen => send_output(io).await,
+            }
+        }
+    });
+    session.control.during(run).await
+}
+
+/// Shows what the command has printed since it was last shown.
+async fn send_output(io: &SessionIo) {
+    if let Some(output) = io.tooling.state.tasks.foreground.take_output(OWN_COMMAND) {
+        io.output.host.aside(ScreenEvent::CallOutput { id: OWN_COMMAND.to_owned(), output }).await;
+    }
 }

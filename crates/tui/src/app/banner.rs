@@ -35,7 +35,8 @@ impl App {
         title.push("gimlet", theme.fg(ThemeToken::Accent).bold());
         title.push(format!(" {}", banner.version), faint);
         let model = self.session.model.as_deref().map(|id| model_name(&self.session, id));
-        for part in [model, self.session.effort.clone()].into_iter().flatten() {
+        let effort = self.session.effort.clone().filter(|effort| !effort.is_empty());
+        for part in [model, effort].into_iter().flatten() {
             title.push(format!(" · {part}"), faint);
         }
         let mut place = StyledLine::plain("    ");
@@ -63,9 +64,14 @@ impl App {
 
     /// Prints the banner when nothing in it can change any more.
     pub(super) fn print_complete_banner(&mut self) {
-        if self.repository.is_some() && self.session.model.is_some() && self.session.effort.is_some() {
+        if self.is_banner_complete() {
             self.print_banner();
         }
+    }
+
+    /// Whether everything is known that the banner says.
+    pub(super) fn is_banner_complete(&self) -> bool {
+        self.repository.is_some() && self.session.model.is_some() && self.session.effort.is_some()
     }
 
     /// Prints the banner as it is, before what is printed next.

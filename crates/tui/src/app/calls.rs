@@ -3,7 +3,8 @@
 
 use super::agents::AgentRowContent;
 use super::record::RecordLook;
-use super::record::call::{BODY, CallRecord, CallState, title};
+use super::record::call::{BODY, CallRecord, CallState, RunningFrame, title};
+use super::spinner::TurnWait;
 use super::tools::{self, CallGroup, CallLabel, counted};
 use crate::ansi;
 use engine::{ToolClass, tool_facts};
@@ -39,12 +40,14 @@ impl OpenCall {
     fn lines(&self, place: &CallRowsPlace<'_>, is_asked: bool, agent: Option<AgentRowContent>) -> Vec<StyledLine> {
         let look = &place.look;
         let faint = look.theme.fg(ThemeToken::Inactive);
-        let state = match (is_asked, self.has_ended) {
-            (true, _) => CallState::Asked,
-            (false, true) => CallState::Done,
-            (false, false) => CallState::Running,
+        let state = match (is_asked, self.has_ended, self.since) {
+            (true, _, _) => CallState::Asked,
+            (false, true, _) => CallState::Done,
+            (false, false, None) => CallState::Waiting,
+            (false, false, Some(_)) => CallState::Running(place.frame),
         };
-        let time = self.since.map(|since| place.now.saturating_sub(since)).filter(|_| state == CallState::Running);
+        let is_running = matches!(state, CallState::Running(_));
+        let time = self.since.map(|since| place.now.saturating_sub(since)).filter(|_| is_running);
         let mut facts: Vec<String> =
             time.filter(|time| *time >= tools::LEAST_TIME).map(whole_seconds).into_iter().collect();
         let moves = time.is_some_and(|time| time >= BACKGROUND_HINT) && self.may_move();
@@ -55,7 +58,7 @@ impl OpenCall {
             Some(AgentRowContent::Hidden) => None,
             None => self.last_output(),
         };
-        let below = below.filter(|_| state == CallState::Running).map(|line| line.over(faint).indented(BODY));
+        let below = below.filter(|_| is_running).map(|line| line.over(faint).indented(BODY));
         lines.extend(below.map(|line| line.truncated(look.columns)));
         lines
     }
@@ -65,6 +68,30 @@ impl OpenCall {
         let lines = ansi::output_lines(&self.output);
         let last = lines.iter().rev().map(StyledLine::text).find(|text| !text.trim().is_empty())?;
         Some(StyledLine::styled(last.trim_end(), TextStyle::PLAIN))
+    }
+}
+
+/// A shell command of the person that runs. Its line was printed; here are the last lines of its output.
+#[derive(Debug)]
+pub struct OwnCommand {
+    pub since: Duration,
+    /// The end of its output.
+    pub output: String,
+}
+
+/// Rows of the output of a shell command of the person while it runs.
+const OWN_OUTPUT_ROWS: usize = 3;
+
+impl OwnCommand {
+    pub fn rows(&self, place: &CallRowsPlace<'_>) -> Vec<StyledLine> {
+        let faint = place.look.theme.fg(ThemeToken::Inactive);
+        let texts = ansi::output_lines(&self.output).iter().map(StyledLine::text).collect::<Vec<_>>();
+        let shown: Vec<&str> = texts.iter().map(|text| text.trim_end()).filter(|text| !text.is_empty()).collect();
+        let last = shown[shown.len().saturating_sub(OWN_OUTPUT_ROWS)..].iter().map(|text| (*text).to_owned());
+        let moves = place.now.saturating_sub(self.since) >= BACKGROUND_HINT;
+        let hint = place.background_key.filter(|_| moves).map(|key| format!("{key} to background"));
+        let row = |text: String| StyledLine::styled(text, faint).indented(BODY).truncated(place.look.columns);
+        last.chain(hint).map(row).collect()
     }
 }
 
@@ -80,6 +107,8 @@ fn whole_seconds(time: Duration) -> String {
 pub struct CallRowsPlace<'a> {
     pub look: RecordLook<'a>,
     pub now: Duration,
+    /// How calls that run are marked at this moment.
+    pub frame: RunningFrame,
     /// The key that moves a call to the background.
     pub background_key: Option<&'a str>,
 }
@@ -114,9 +143,14 @@ impl CallTracker {
         self.open.iter().find(|call| call.record.id == id)
     }
 
-    /// The tool of the call that has run longest.
-    pub fn running(&self) -> Option<&str> {
-        self.open.first().map(|call| call.record.tool.as_str())
+    /// What a turn waits for that waits for no answer of the person: the call that has run longest, or else calls that have
+    /// not begun, or else the model.
+    pub fn turn_wait(&self) -> TurnWait {
+        match self.open.iter().find(|call| call.since.is_some()) {
+            Some(call) => TurnWait::Tool(call.record.tool.clone()),
+            None if self.open.is_empty() => TurnWait::Model,
+            None => TurnWait::NextCall,
+        }
     }
 
     /// How that call is labelled.

@@ -217,7 +217,7 @@ impl ConfirmDialog {
         };
         let middle = self.middle(background, inner.columns);
         let layout = DialogLayout { head, middle, choices, chosen, hint: hint.into(), ..DialogLayout::default() };
-        let (rows, caret) = layout.rows(place, self.top, Some((chosen, 0)));
+        let (rows, caret) = layout.rows(place, Some(self.top), Some((chosen, 0)));
         (rows, caret.map(|(row, _)| Caret { row, column: 0 }))
     }
 

@@ -74,9 +74,10 @@ pub enum DialogChoice {
 }
 
 pub use wire::control::{KEEP_PLANNING_MESSAGE, PLAN_MOVED_MESSAGE, REFUSED_MESSAGE};
-/// Shown to the user in these cases.
-pub const REFUSED_LABEL: &str = "You said no";
-pub const STILL_PLANNING_LABEL: &str = "Not yet: planning continues";
+/// What the line of a call says in these cases, live and when a conversation is resumed.
+pub const DENIED: &str = "denied";
+pub const STILL_PLANNING: &str = "still planning";
+pub const NOT_ANSWERED: &str = "not answered";
 
 /// Optional ways to approve a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,8 +112,8 @@ pub struct Dialog {
     /// The user edited the input.
     pub is_edited: bool,
     pub explains: bool,
-    /// The first visible row of the preview.
-    pub top: usize,
+    /// The first visible row of the preview, once it was scrolled.
+    pub top: Option<usize>,
     /// Why the call will not run, as a short label.
     pub refusal_text: Option<String>,
 }
@@ -155,7 +156,7 @@ impl Dialog {
             original: None,
             is_edited: false,
             explains: false,
-            top: 0,
+            top: None,
             refusal_text: None,
         }
     }
@@ -224,9 +225,9 @@ impl Dialog {
     /// The label of the call's row when this choice prevents the call; `None` when the call runs.
     pub fn refusal(&self, choice: DialogChoice) -> Option<String> {
         let label = match choice {
-            DialogChoice::No if self.is_plan() => STILL_PLANNING_LABEL,
-            DialogChoice::No => REFUSED_LABEL,
-            DialogChoice::PlanClearing => "Approved, for a new session",
+            DialogChoice::No if self.is_plan() => STILL_PLANNING,
+            DialogChoice::No => DENIED,
+            DialogChoice::PlanClearing => "approved for a new session",
             DialogChoice::Yes
             | DialogChoice::YesAlways
             | DialogChoice::PlanAccepting
@@ -236,7 +237,7 @@ impl Dialog {
             }
         };
         Some(match self.comment().filter(|_| choice == DialogChoice::No) {
-            Some(comment) => format!("{REFUSED_LABEL}: {}", text::clean(&comment)),
+            Some(comment) => format!("{DENIED}: {}", text::clean(&comment)),
             None => label.to_owned(),
         })
     }
@@ -257,7 +258,7 @@ impl Dialog {
         match progress {
             QuestionProgress::Goes => None,
             QuestionProgress::Refused => {
-                self.refusal_text = Some("You did not answer".into());
+                self.refusal_text = Some(NOT_ANSWERED.into());
                 Some(self.answer(DialogChoice::No))
             }
             QuestionProgress::Done(fields) => {

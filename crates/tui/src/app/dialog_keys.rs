@@ -17,6 +17,9 @@ use wire::control::{HostReply, HostRequest, SetPermissionMode};
 
 const HINT_DURATION: Duration = Duration::from_secs(4);
 
+/// Windows with fewer rows show a change from its first line that differs.
+const SMALL: usize = 16;
+
 impl Layer for Dialog {
     fn rank(&self) -> LayerRank {
         LayerRank::Question
@@ -101,6 +104,9 @@ impl Dialog {
 
     /// Handles a key that was pressed after the dialog could be read.
     fn read_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Vec<LayerEffect> {
+        if let Some(action) = self.action_on_screen(key, view) {
+            return vec![LayerEffect::Perform(action)];
+        }
         if self.questions.is_some() {
             let reply = self.question_key(key, view.now);
             return reply.map(|reply| self.close_with(reply)).unwrap_or_default();
@@ -121,6 +127,17 @@ impl Dialog {
             return Vec::new();
         }
         self.confirm_key(key, view)
+    }
+
+    /// Keys for the screen as a whole that count in questions of the model and in forms too: the conversation may be covered.
+    fn action_on_screen(&self, key: KeyPress, view: &LayerView<'_>) -> Option<KeyAction> {
+        let is_plain = key.mods.is_none();
+        match view.preferences.bindings.find(&[KeyContext::Global], &[key]) {
+            BindingMatch::KeyAction(action @ (KeyAction::ToggleTranscript | KeyAction::Redraw)) => {
+                Some(action).filter(|_| !self.has_choices() && !is_plain)
+            }
+            _ => None,
+        }
     }
 
     fn confirm_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> Vec<LayerEffect> {
@@ -155,17 +172,23 @@ impl Dialog {
         self.middle(&DialogArea::of(view).inner()).len()
     }
 
+    /// The first visible row of a preview that was not scrolled.
+    fn first_row(&self, view: &LayerView<'_>) -> usize {
+        if view.size.rows < SMALL { self.anchor(&DialogArea::of(view).inner()) } else { 0 }
+    }
+
     /// Scrolls long previews and plans.
     fn scroll_key(&mut self, key: KeyPress, view: &LayerView<'_>) -> bool {
         let lines = self.preview_rows(view);
         let page = (view.size.rows / 3).max(1);
-        self.top = match key.code {
-            KeyCode::PageUp => self.top.saturating_sub(page),
-            KeyCode::PageDown => (self.top + page).min(lines.saturating_sub(1)),
+        let top = self.top.unwrap_or_else(|| self.first_row(view));
+        self.top = Some(match key.code {
+            KeyCode::PageUp => top.saturating_sub(page),
+            KeyCode::PageDown => (top + page).min(lines.saturating_sub(1)),
             KeyCode::Home => 0,
             KeyCode::End => lines.saturating_sub(page),
             _ => return false,
-        };
+        });
         true
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use terminal::keys::{FocusChange, KeyCode, KeyMods, KeyPress};
 use terminal::style::StyledLine;
-use terminal::surface::TerminalSize;
+use terminal::surface::{Reflow, TerminalSize};
 
 const ESCAPE: KeyPress = KeyPress { code: KeyCode::Escape, mods: KeyMods::NONE };
 
@@ -97,8 +97,29 @@ fn shift_tab_takes_the_whole_session_on_files_only() {
         matches!(&effects[..], [AppEffect::Request { request, .. }] if crate::app::control_lines::text_of(request).contains("read_file")),
         "{effects:?}"
     );
+    assert!(!shown(&app).contains("Do you want to"), "its place in the file is not known yet");
+    crate::app::control_lines::read_file(&mut app, &effects, None);
+    app.now += Duration::from_secs(1);
     let answer = answers(&press(&mut app, &back));
     assert_eq!(answer[0]["response"]["updatedPermissions"][0]["mode"], "acceptEdits");
+}
+
+#[test]
+fn a_change_is_shown_at_its_place_from_the_beginning() {
+    // [TST-240]
+    let edit = json!({"tool_name": "Edit", "input": {"file_path": "/project/a", "old_string": "two\n", "new_string": "zwei\n"}});
+    let mut app = app(Preferences::default());
+    let effects = ask(&mut app, "q1", edit.clone());
+    assert!(!shown(&app).contains("- two"), "{}", shown(&app));
+    crate::app::control_lines::read_file(&mut app, &effects, Some("one\ntwo\n"));
+    assert!(shown(&app).contains("2 - two"), "{}", shown(&app));
+    app.now += Duration::from_secs(1);
+    press(&mut app, &[ESCAPE]);
+    // A question that is withdrawn while its file is read never appears.
+    let effects = ask(&mut app, "q2", edit);
+    app.update(AppInput::Event(engine::Event::AskWithdrawn { id: "q2".into() }));
+    crate::app::control_lines::read_file(&mut app, &effects, Some("one\ntwo\n"));
+    assert!(!shown(&app).contains("Do you want to"), "{}", shown(&app));
 }
 
 #[test]
@@ -106,10 +127,7 @@ fn a_file_that_is_overwritten_is_shown_as_what_changes() {
     let mut app = app(Preferences::default());
     let write = json!({"tool_name": "Write", "input": {"file_path": "/project/a", "content": "one\nzwei\n"}});
     let effects = ask(&mut app, "q1", write);
-    let Some(AppEffect::Request { id, .. }) = effects.first() else { panic!("{effects:?}") };
-    let line = json!({"type": "control_response", "response": {"subtype": "success", "request_id": id,
-                      "response": {"absPath": "/project/a", "contents": "one\ntwo\n"}}});
-    app.update(AppInput::Event(crate::app::control_lines::event(&line)));
+    crate::app::control_lines::read_file(&mut app, &effects, Some("one\ntwo\n"));
     let screen = shown(&app);
     assert!(
         screen.contains("Do you want to overwrite a") && screen.contains("- two") && !screen.contains("+ one"),
@@ -136,6 +154,50 @@ fn questions_that_nobody_answers_send_what_is_chosen() {
     let input = &answer[0]["response"]["updatedInput"];
     assert_eq!((&input["answers"], &input["afkTimeoutMs"]), (&json!({"One?": "B"}), &json!(60_000)));
     assert_eq!(app.layers.next_tick(&app.layer_view()), None);
+}
+
+#[test]
+fn a_tall_question_has_a_screen_of_its_own_below_the_last_lines_until_it_is_answered() {
+    // [TST-247]
+    let mut app = app(Preferences::default());
+    app.note(&(0..40).map(|n| format!("said {n}")).collect::<Vec<_>>().join("\n"), terminal::theme::ThemeToken::Text);
+    app.take_finished();
+    let rows = |app: &App| app.cover().map(|frame| frame.lines.iter().map(StyledLine::text).collect::<Vec<_>>());
+    ask(&mut app, "q1", bash("touch made.txt"));
+    app.choose_screen(Reflow::Wraps);
+    assert_eq!(rows(&app), None, "a short one stays where the conversation is");
+    press(&mut app, &[ESCAPE]);
+    ask(&mut app, "q2", bash(&"echo some words of a long command that is about as wide as the window\n".repeat(20)));
+    app.choose_screen(Reflow::Cuts);
+    assert_eq!(rows(&app), None, "nothing is moved into the scrollback of a terminal that cuts rows");
+    app.choose_screen(Reflow::Wraps);
+    let shown = rows(&app).unwrap();
+    assert!(shown.len() <= 30 && shown.iter().any(|row| row.contains("Do you want to run")), "{shown:?}");
+    let printed: Vec<String> = app.take_finished().iter().map(StyledLine::text).collect();
+    let last = printed.last().unwrap();
+    assert!(shown.contains(last), "{last:?} in {shown:?}");
+    // It stays there although it would fit now.
+    app.size = TerminalSize { columns: 200, rows: 60 };
+    app.choose_screen(Reflow::Wraps);
+    assert!(rows(&app).is_some());
+    app.now += Duration::from_secs(1);
+    press(&mut app, &[ESCAPE]);
+    app.choose_screen(Reflow::Wraps);
+    assert_eq!(rows(&app), None);
+}
+
+#[test]
+fn the_conversation_can_be_read_while_the_model_asks() {
+    // [TST-241]
+    let mut app = app(Preferences::default());
+    let options = json!([{"label": "A"}, {"label": "B"}]);
+    let input = json!({"questions": [{"question": "One?", "options": options}]});
+    ask(&mut app, "q1", json!({"tool_name": "AskUserQuestion", "input": input}));
+    assert!(app.cover().is_none());
+    press(&mut app, &[KeyPress::ctrl('o')]);
+    assert!(app.cover().is_some());
+    press(&mut app, &[KeyPress::char('q')]);
+    assert!(app.cover().is_none() && shown(&app).contains("One?"), "{}", shown(&app));
 }
 
 #[test]

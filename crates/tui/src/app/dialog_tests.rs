@@ -162,7 +162,7 @@ fn the_chosen_answer_is_seen_at_every_size_and_previews_scroll() {
             assert!(shown.iter().any(|row| row.starts_with('❯')), "{columns}x{rows}: {shown:?}");
         }
     }
-    dialog.top = 30;
+    dialog.top = Some(30);
     assert!(texts(&dialog).contains(&"  echo 30".to_owned()));
 }
 
@@ -183,6 +183,61 @@ fn a_change_is_shown_in_its_file_and_can_be_edited() {
     let answer = answer(&dialog, DialogChoice::Yes);
     assert!(answer.contains(r#""new_string":"deux\n""#), "{answer}");
     assert!(texts(&dialog).iter().any(|row| row.contains("changed by you")));
+}
+
+/// A change in the middle of a long file whose name is long too, with an answer of several rows.
+fn edit_of_a_long_file() -> Dialog {
+    let suggestions = json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
+    let mut edit = dialog(&json!({"tool_name": "Edit", "permission_suggestions": suggestions,
+        "decision_reason": "the file is outside the project",
+        "input": {"file_path": "src/deep/in/the/tree/cart_total.rs", "old_string": "line 42\n", "new_string": "changed 42\n"}}));
+    edit.original = Some((1..90).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n"));
+    edit
+}
+
+#[test]
+fn a_small_window_keeps_what_is_asked_the_change_the_answer_and_the_way_out() {
+    // [TST-240] [TST-247]
+    for (columns, rows) in [(20, 5), (20, 16), (40, 10), (80, 24), (20, 6), (20, 8), (32, 9), (200, 16)] {
+        let mut edit = edit_of_a_long_file();
+        for chosen in 0..edit.choices.len() {
+            edit.chosen = chosen;
+            let shown = sized(&edit, columns, rows);
+            let has = |part: &str| shown.concat().contains(part);
+            assert!(shown.len() <= rows, "{columns}x{rows}: {shown:?}");
+            assert!(has("cart_total.rs"), "{columns}x{rows}: {shown:?}");
+            assert!(has("42 - line 42"), "{columns}x{rows}: {shown:?}");
+            assert_eq!(shown.iter().filter(|row| row.starts_with('❯')).count(), 1, "{columns}x{rows}: {shown:?}");
+            assert!(shown.iter().any(|row| row.starts_with("esc to cancel")), "{columns}x{rows}: {shown:?}");
+        }
+    }
+    assert_eq!(
+        sized(&edit_of_a_long_file(), 20, 5),
+        ["Edit …cart_total.rs?", "   42 - line 42", "❯ 1. Yes", "  2. Yes, and accept", "esc to cancel · pgdn"]
+    );
+}
+
+#[test]
+fn a_change_in_one_row_can_be_scrolled() {
+    // [TST-240]
+    let mut edit = edit_of_a_long_file();
+    edit.top = Some(4);
+    assert!(sized(&edit, 20, 5).concat().contains("42 + changed"), "{:?}", sized(&edit, 20, 5));
+    edit.top = Some(0);
+    assert!(sized(&edit, 20, 5).concat().contains("39   line 39"), "{:?}", sized(&edit, 20, 5));
+}
+
+#[test]
+fn a_question_of_the_model_keeps_its_words_in_a_small_window() {
+    // [TST-241] [TST-247]
+    let option = |label: &str| json!({"label": label, "description": "some words about it"});
+    let question =
+        |text: &str| json!({"question": text, "header": "Choice", "options": [option("one"), option("two")]});
+    let input = json!({"questions": [question("Which data base?"), question("And then?")]});
+    let asked = dialog(&json!({"tool_name": "AskUserQuestion", "input": input}));
+    let shown = sized(&asked, 20, 5);
+    assert!(shown.contains(&"Which data base?".to_owned()) && shown.contains(&"❯ 1. one".to_owned()), "{shown:?}");
+    assert!(shown.last().is_some_and(|row| row.starts_with("esc to cancel")), "{shown:?}");
 }
 
 #[test]
@@ -218,8 +273,8 @@ fn hidden_rows_are_counted_on_the_sides_where_there_are_any() {
     let command: Vec<String> = (0..60).map(|n| format!("echo {n}")).collect();
     let mut dialog = dialog(&json!({"tool_name": "Bash", "input": {"command": command.join("\n")}}));
     assert!(texts(&dialog).contains(&"  … 49 rows below · pgdn".to_owned()), "{:?}", texts(&dialog));
-    dialog.top = 10;
+    dialog.top = Some(10);
     assert!(texts(&dialog).contains(&"  … 10 rows above, 39 below · pgup pgdn".to_owned()), "{:?}", texts(&dialog));
-    dialog.top = 60;
+    dialog.top = Some(60);
     assert!(texts(&dialog).contains(&"  … 49 rows above · pgup".to_owned()), "{:?}", texts(&dialog));
 }

@@ -162,6 +162,7 @@ impl App {
         {
             self.reply_part(part);
         }
+        self.activity.own_command = None;
         let cost = result.total_cost_usd - self.session.cost_usd;
         self.session.cost_usd = result.total_cost_usd;
         self.session.is_unsaved = !result.warnings.is_empty();
@@ -195,13 +196,20 @@ impl App {
         self.continue_queue(result.user_message_uuid.as_deref());
     }
 
+    /// Whether `/compact` was typed and runs: its own answer says what came of it.
+    fn has_sent_compact(&self) -> bool {
+        self.sent_command.as_deref().and_then(|typed| typed.split_whitespace().next()) == Some("/compact")
+    }
+
     fn system(&mut self, body: SystemBody) {
         match body {
             SystemBody::Status { status, permission_mode, compact_result: _, compact_error, .. } => {
                 if let Some(mode) = permission_mode.and_then(PermissionMode::parse) {
                     self.session.mode = mode;
                 }
-                if let Some(error) = compact_error {
+                // A command that was stopped has no answer of its own.
+                let is_stopped = self.activity.turn.as_ref().is_some_and(|turn| turn.waits == TurnWait::Interrupting);
+                if let Some(error) = compact_error.filter(|_| is_stopped || !self.has_sent_compact()) {
                     self.note(&error, ThemeToken::Error);
                 }
                 if let Some(turn) = &mut self.activity.turn {
@@ -219,7 +227,10 @@ impl App {
             }
             SystemBody::CompactBoundary { .. } => {
                 self.status.schedule_if_configured(self.now);
-                self.note("Conversation compacted.", ThemeToken::Inactive);
+                self.ask_context_use();
+                if !self.has_sent_compact() {
+                    self.note("Conversation compacted.", ThemeToken::Inactive);
+                }
             }
             SystemBody::MicrocompactBoundary { .. } => {
                 self.note("Old results were cleared to make room.", ThemeToken::Inactive);

@@ -165,13 +165,15 @@ fn every_tool_has_a_row_for_a_no() {
         let request =
             json!({"subtype": "can_use_tool", "tool_name": row.tool, "input": row.input, "tool_use_id": "c1"});
         let line = json!({"type": "control_request", "request_id": "q1", "request": request});
-        app.update(AppInput::Event(crate::app::control_lines::event(&line)));
+        let effects = app.update(AppInput::Event(crate::app::control_lines::event(&line)));
+        crate::app::control_lines::read_file(&mut app, &effects, None);
         app.now += Duration::from_secs(1);
         app.update(AppInput::Key(KeyPress::plain(KeyCode::Escape)));
         settles(&mut app, crate::app::dialog::REFUSED_MESSAGE, true, &Value::Null);
         let shown = printed(&mut app);
         assert!(shown[0].starts_with(&line_of(row, "✕", "")), "{}: {shown:?}", row.tool);
-        assert_eq!(shown.len(), if row.tool == "Write" { 2 } else { 1 }, "{}: {shown:?}", row.tool);
+        let is_kept = matches!(row.tool, "Write" | "ExitPlanMode");
+        assert_eq!(shown.len(), if is_kept { 2 } else { 1 }, "{}: {shown:?}", row.tool);
     }
 }
 
@@ -195,6 +197,8 @@ fn an_agent_that_has_ended_is_shown_so_at_once_and_told_once() {
     let mut app = app();
     calls(&mut app, "Agent", &json!({"description": "Look", "subagent_type": "Explore"}));
     let rows = |app: &App| app.view().lines.iter().map(StyledLine::text).collect::<Vec<_>>();
+    assert!(rows(&app).iter().any(|row| row == "  · Agent   Explore: Look"), "{:?}", rows(&app));
+    app.update(AppInput::Event(Event::Aside(engine::ScreenEvent::CallStarted { id: "c1".into() })));
     assert!(rows(&app).iter().any(|row| row == "  ◌ Agent   Explore: Look"), "{:?}", rows(&app));
     notice(&mut app, "a1", "c1");
     assert!(rows(&app).iter().any(|row| row == "  ◆ Agent   Explore: Look"), "{:?}", rows(&app));

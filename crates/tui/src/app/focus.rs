@@ -6,6 +6,7 @@ use super::engine_events::record_look;
 use super::panel::PanelJob;
 use super::record::RecordItem;
 use super::record::call::{CallRecord, CallState};
+use super::spinner::TurnWait;
 use super::tools::{CallDetail, CallEnd, RecordLimits, counted};
 use crate::diff;
 use crate::screen_reader::SpeakerLabel;
@@ -196,7 +197,11 @@ impl App {
             return Vec::new();
         }
         let theme = &self.preferences.theme;
-        let state = if now.is_empty() { CallState::Done } else { CallState::Running };
+        let state = match (now.is_empty(), self.activity.calls.turn_wait()) {
+            (true, _) => CallState::Done,
+            (false, TurnWait::Tool(_)) => CallState::Running(self.running_frame()),
+            (false, _) => CallState::Waiting,
+        };
         let line = if self.digest.calls() == 0 {
             let label = running.map(|label| label.name.clone()).unwrap_or_default();
             StyledLine::plain("  ").and_line(state.glyph(theme)).and(format!(" {label}"), TextStyle::PLAIN.bold()).and(

@@ -213,7 +213,7 @@ impl ElicitationForm {
             }
         }
         let chosen = caret.map_or(self.chosen, |(row, _)| row);
-        DialogLayout { head, middle, info, choices, chosen, hint }.rows(outer, 0, caret)
+        DialogLayout { head, middle, info, choices, chosen, hint, ..DialogLayout::default() }.rows(outer, None, caret)
     }
 }
 

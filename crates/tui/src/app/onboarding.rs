@@ -111,7 +111,7 @@ impl Onboarding {
             let hint = "enter to choose · esc to continue without".into();
             let layout =
                 DialogLayout { head, choices: choices.collect(), chosen: self.chosen, hint, ..DialogLayout::default() };
-            return (layout.rows(place, 0, None).0, None);
+            return (layout.rows(place, None, None).0, None);
         };
         let shown =
             if field.is_secret() { "•".repeat(editor.text().chars().count()) } else { editor.text().to_owned() };
@@ -130,7 +130,7 @@ impl Onboarding {
             hint: hint.into(),
             ..DialogLayout::default()
         };
-        let (rows, caret) = layout.rows(place, 0, Some((0, column)));
+        let (rows, caret) = layout.rows(place, None, Some((0, column)));
         (rows, caret.map(|(row, column)| Caret { row, column }))
     }
 

@@ -4,9 +4,11 @@
 use super::engine_events::record_look;
 use super::record::RecordItem;
 use super::record::build::local_output_items;
+use super::spinner::TurnWait;
 use super::transcript::RecordOrigin;
 use super::{App, AppEffect, ScreenReaderMark};
 use crate::screen_reader::{self, SpeakerLabel};
+use std::collections::VecDeque;
 use std::time::Duration;
 use terminal::style::StyledLine;
 use terminal::theme::ThemeToken;
@@ -15,7 +17,56 @@ use wire::mode::PermissionMode;
 /// A bell is rung after calls that took longer than this.
 const LONG_CALL: Duration = Duration::from_secs(5);
 
+/// Printed lines that are kept: enough for the tallest window of usual size.
+const RECENT_LINES: usize = 120;
+/// How long finished lines wait for what the banner above them has to say.
+const BANNER_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Lines for the scrollback.
+#[derive(Debug, Default)]
+pub(super) struct LinePrinter {
+    /// Printed with the next frame.
+    pub(super) finished: Vec<StyledLine>,
+    /// Something was printed before, so the next block begins with an empty line.
+    pub(super) printed: bool,
+    /// The last lines that were printed, oldest first.
+    pub(super) recent: VecDeque<StyledLine>,
+    /// Since when lines wait for the banner above them to be complete.
+    pub(super) held_since: Option<Duration>,
+    /// The last lines tell of thinking or calls; further ones follow without an empty line.
+    pub(super) ends_with_activity: bool,
+}
+
+impl LinePrinter {
+    /// When lines that wait for the banner are printed at the latest. What waits for something else wakes nobody up.
+    pub(super) fn held_until(&self, now: Duration) -> Option<Duration> {
+        self.held_since.map(|since| since + BANNER_PATIENCE).filter(|until| *until > now)
+    }
+}
+
 impl App {
+    /// Finished lines that can be printed now: the banner above them is complete, or they have waited long enough for it.
+    pub fn take_printable(&mut self) -> Vec<StyledLine> {
+        if self.printer.finished.is_empty() || self.banner.is_none() || self.is_banner_complete() {
+            self.printer.held_since = None;
+            return self.take_finished();
+        }
+        let since = *self.printer.held_since.get_or_insert(self.now);
+        if self.now < since + BANNER_PATIENCE { Vec::new() } else { self.take_finished() }
+    }
+
+    /// Finished lines, to be printed once.
+    pub fn take_finished(&mut self) -> Vec<StyledLine> {
+        if !self.printer.finished.is_empty() {
+            self.print_banner();
+        }
+        let finished = std::mem::take(&mut self.printer.finished);
+        let recent = &mut self.printer.recent;
+        recent.extend(finished[finished.len().saturating_sub(RECENT_LINES)..].iter().cloned());
+        recent.drain(..recent.len().saturating_sub(RECENT_LINES));
+        finished
+    }
+
     /// Shows the banner; for a screen reader, prints it.
     pub fn welcome(&mut self, version: &str) {
         let Some(via) = self.preferences.screen_reader else { return self.hold_banner(version) };
@@ -101,6 +152,11 @@ impl App {
 
     /// Prints the output of a command that ran locally.
     pub(super) fn local_output(&mut self, content: &str) {
+        if self.activity.own_command.take().is_some()
+            && let Some(turn) = &mut self.activity.turn
+        {
+            turn.wait_for(TurnWait::Model);
+        }
         for item in local_output_items(content) {
             self.record_item(item, RecordOrigin::default());
         }

@@ -318,9 +318,11 @@ impl QuestionTabs {
                 place.theme.fg(ThemeToken::Inactive),
             ));
         }
-        let sheet =
-            DialogLayout { head, middle: preview(tab, place), info: Vec::new(), choices, chosen, hint: self.hint(tab) };
-        sheet.rows(outer, 0, caret)
+        let asked = text::clean(&tab.question.question).replace('\n', " ");
+        let short_head = Some((head.len(), StyledLine::styled(asked, accent.bold())));
+        let (middle, hint) = (preview(tab, place), self.hint(tab));
+        let sheet = DialogLayout { head, short_head, middle, choices, chosen, hint, ..DialogLayout::default() };
+        sheet.rows(outer, None, caret)
     }
 
     /// The row of tabs: `☑ Database   ☐ Tests   Send`.
@@ -406,8 +408,9 @@ impl QuestionTabs {
         };
         let choices = vec![row(1, "Send answers", self.sends), row(2, "Go back", !self.sends)];
         let hint = "esc to go back · enter to choose".into();
-        let sheet = DialogLayout { head, middle, info: Vec::new(), choices, chosen: usize::from(!self.sends), hint };
-        sheet.rows(outer, 0, None)
+        let chosen = usize::from(!self.sends);
+        let sheet = DialogLayout { head, middle, choices, chosen, hint, ..DialogLayout::default() };
+        sheet.rows(outer, None, None)
     }
 }
 

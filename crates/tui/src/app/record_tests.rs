@@ -394,7 +394,7 @@ fn text_of(row: &[(char, TextStyle)]) -> String {
 /// Rows that only the stream has: they stand for what the view shows.
 fn stands_for_more(row: &[(char, TextStyle)]) -> bool {
     let text = text_of(row);
-    text.trim_start().starts_with("… ") || text.ends_with("ctrl+o") || text.ends_with('…') || text.contains(" files · ")
+    text.trim_start().starts_with("… ") || text.ends_with("ctrl+o") || text.contains('…') || text.contains(" files · ")
 }
 
 #[test]

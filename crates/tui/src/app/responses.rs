@@ -18,6 +18,8 @@ pub enum PendingResponse {
     SideQuestion(u64),
     /// The original file for the question with this id.
     OriginalFile(String),
+    /// How much of the context is used.
+    ContextUse,
     /// The commands and agents of the directory the session moved to.
     Place,
     /// Success is not shown.
@@ -82,6 +84,7 @@ impl App {
         let outcome = response.into_result();
         match what {
             // A file that does not exist or may not be read is no news.
+            PendingResponse::ContextUse => self.session.apply_context_use(&outcome.unwrap_or_default()),
             PendingResponse::OriginalFile(id) => self.receive_original_file(&id, &outcome.unwrap_or_default()),
             PendingResponse::SideQuestion(number) => self.side_question_arrived(number, outcome),
             what => match outcome {
@@ -105,7 +108,10 @@ impl App {
                 self.note(&words, ThemeToken::Inactive);
                 self.update_panels(&PanelNews::ServersChanged);
             }
-            PendingResponse::Quiet | PendingResponse::SideQuestion(_) | PendingResponse::OriginalFile(_) => {}
+            PendingResponse::Quiet
+            | PendingResponse::ContextUse
+            | PendingResponse::SideQuestion(_)
+            | PendingResponse::OriginalFile(_) => {}
         }
     }
 

@@ -2,6 +2,7 @@
 //! what changes: what the turn waits for, a question with numbered answers, suggestions, the prompt.
 
 use super::spinner::{RunningTurn, TurnWait};
+use super::tools;
 use crate::screen_reader::{self, SpeakerLabel};
 use terminal::style::StyledLine;
 use terminal::surface::{Caret, LiveFrame};
@@ -11,10 +12,11 @@ use terminal::text;
 pub fn turn_line(turn: &RunningTurn, doing: Option<&str>) -> StyledLine {
     let what = match &turn.waits {
         TurnWait::Interrupting => "Stopping.".to_owned(),
-        TurnWait::Tool(tool) => format!("Running {tool}. Escape to interrupt."),
+        TurnWait::Tool(tool) => format!("{}. Escape to interrupt.", tools::activity(tool)),
+        TurnWait::OwnCommand => "Running your command. Escape to interrupt.".to_owned(),
         TurnWait::Retry { attempt, of, .. } => format!("Retrying, attempt {attempt} of {of}."),
         TurnWait::Compacting => "Compacting the conversation. Escape to interrupt.".to_owned(),
-        TurnWait::Model | TurnWait::Thinking | TurnWait::Writing | TurnWait::Permission => {
+        TurnWait::Model | TurnWait::Thinking | TurnWait::Writing | TurnWait::NextCall | TurnWait::Permission => {
             "Working. Escape to interrupt.".to_owned()
         }
     };

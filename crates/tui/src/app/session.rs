@@ -170,6 +170,15 @@ impl SessionDisplay {
         if self.context_window == 0 { 0 } else { self.context_used.min(window) * 100 / window }
     }
 
+    /// Applies the engine's own count of what is in the context.
+    pub fn apply_context_use(&mut self, body: &Value) {
+        let number = |name: &str| body.get(name).and_then(Value::as_u64);
+        if let (Some(used), Some(window @ 1..)) = (number("totalTokens"), number("maxTokens")) {
+            self.context_used = used;
+            self.context_window = window;
+        }
+    }
+
     /// Applies what the engine says about the session in its answer to `get_settings`.
     pub fn apply_shown(&mut self, body: &Value) {
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);

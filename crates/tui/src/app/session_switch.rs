@@ -5,12 +5,13 @@ use super::confirm::{ConfirmDialog, LeaveGoal};
 use super::layers::LayerRank;
 use super::session::SessionDisplay;
 use super::transcript::TranscriptView;
-use super::{App, AppEffect};
+use super::{App, AppEffect, PendingResponse};
 use crate::picker::{PickerRequest, PickerUpdate, SessionPicker};
 use engine::preflight::PreflightQuestion;
 use std::time::Duration;
 use terminal::editor::Submission;
 use terminal::theme::ThemeToken;
+use wire::control::{GetContextUsage, HostRequest};
 
 impl App {
     /// Asks a question that must be answered before a session starts.
@@ -75,7 +76,13 @@ impl App {
         if self.session.id.is_none() {
             self.session.id = Some(session_id.to_owned());
             self.has_earlier_messages = true;
+            self.ask_context_use();
         }
+    }
+
+    /// Asks how much of the context is used, where no request of the model says it yet.
+    pub(super) fn ask_context_use(&mut self) {
+        self.request(HostRequest::GetContextUsage(GetContextUsage::default()), PendingResponse::ContextUse);
     }
 
     /// Requests the messages that the engine did not send from the session file, once.
@@ -127,6 +134,7 @@ impl App {
         self.transcript.clear();
         self.todos.clear();
         self.dismiss(LayerRank::Question);
+        self.unopened_questions.clear();
         self.is_ready = false;
         self.has_earlier_messages = false;
         self.session = session;

@@ -1,5 +1,6 @@
 //! The line that shows what a running turn does, and for how long.
 
+use super::tools;
 use std::time::Duration;
 use terminal::editor::Submission;
 use terminal::style::{StyledLine, TextStyle};
@@ -19,9 +20,19 @@ pub enum TurnWait {
     Model,
     Thinking,
     Writing,
+    /// A call of this tool that runs.
     Tool(String),
+    /// Calls that have not begun to run.
+    NextCall,
+    /// A shell command of the person.
+    OwnCommand,
     Permission,
-    Retry { until: Duration, attempt: u32, of: u32, reason: String },
+    Retry {
+        until: Duration,
+        attempt: u32,
+        of: u32,
+        reason: String,
+    },
     Compacting,
     Interrupting,
 }
@@ -74,7 +85,12 @@ impl RunningTurn {
             TurnWait::Interrupting => return "Stopping…".into(),
             TurnWait::Permission => return "Waiting for your answer".into(),
             TurnWait::Compacting => return "Compacting the conversation…".into(),
-            TurnWait::Model | TurnWait::Thinking | TurnWait::Writing | TurnWait::Tool(_) => {}
+            TurnWait::Model
+            | TurnWait::Thinking
+            | TurnWait::Writing
+            | TurnWait::Tool(_)
+            | TurnWait::NextCall
+            | TurnWait::OwnCommand => {}
         }
         if let Some(active) = active {
             return format!("{}…", terminal::text::truncate(active, ACTIVE_WIDTH));
@@ -82,7 +98,9 @@ impl RunningTurn {
         match &self.waits {
             TurnWait::Thinking => "Thinking…".into(),
             TurnWait::Writing => "Writing…".into(),
-            TurnWait::Tool(name) => format!("Running {name}…"),
+            TurnWait::Tool(name) => format!("{}…", tools::activity(name)),
+            TurnWait::NextCall => "Working…".into(),
+            TurnWait::OwnCommand => "Running your command…".into(),
             TurnWait::Model if now.saturating_sub(self.last_event_at) > STALL => "Still waiting for the model…".into(),
             TurnWait::Model => "Waiting for the model…".into(),
             TurnWait::Retry { .. } | TurnWait::Interrupting | TurnWait::Permission | TurnWait::Compacting => {
@@ -108,6 +126,8 @@ impl RunningTurn {
             | TurnWait::Thinking
             | TurnWait::Writing
             | TurnWait::Tool(_)
+            | TurnWait::NextCall
+            | TurnWait::OwnCommand
             | TurnWait::Permission
             | TurnWait::Compacting
             | TurnWait::Interrupting => ThemeToken::Accent,
@@ -181,7 +201,7 @@ mod tests {
         assert!(shown(&turn, 5, Some("Building")).contains("Retrying in 5 s · attempt 2 of 10"));
         turn.waits = TurnWait::Tool("Bash".into());
         turn.tokens = 1_234;
-        assert!(shown(&turn, 65, None).ends_with("Running Bash… (1 min 5 s · esc to interrupt · ↓ 1.2k tokens)"));
+        assert!(shown(&turn, 65, None).ends_with("Running a command… (1 min 5 s · esc to interrupt · ↓ 1.2k tokens)"));
         assert!(shown(&turn, 65, Some("Building")).contains("Building… ("));
         turn.waits = TurnWait::Permission;
         assert!(shown(&turn, 65, Some("Building")).contains("Waiting for your answer"));

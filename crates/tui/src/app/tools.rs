@@ -8,6 +8,7 @@ use super::session::SessionDisplay;
 use engine::{ToolClass, tool_facts};
 use serde_json::Value;
 use std::fmt::Write;
+use terminal::text;
 
 pub use output::{RecordLimits, more_line};
 pub use results::{CallDetail, CallEnd, CallOutcome, CallTale, LEAST_TIME, duration_words, tale};
@@ -92,6 +93,26 @@ pub fn short_name(tool: &str, input: &Value, label: &CallLabel) -> String {
         Some(CallGroup::Server(_)) => split_mcp_name(tool).map_or_else(String::new, |(_, name)| name.to_owned()),
         Some(CallGroup::Search(_)) | None => label.argument.clone(),
     }
+}
+
+/// What goes on while a call of this tool runs, with the word that its line begins with.
+pub fn activity(tool: &str) -> String {
+    let words = match (tool_facts(tool).class, tool) {
+        (ToolClass::Shell, _) => "Running a command",
+        (ToolClass::Read, _) => "Reading",
+        (_, "Write") => "Writing a file",
+        (ToolClass::Edit, _) => "Editing",
+        (_, "Glob" | LISTING) => "Finding files",
+        (_, "WebSearch") => "Searching the web",
+        (ToolClass::Search, _) => "Searching",
+        (_, "WebFetch") => "Fetching",
+        (ToolClass::Agent, _) => "Waiting for an agent",
+        _ => match split_mcp_name(tool) {
+            Some((server, _)) => return format!("Waiting for {}", text::clean(server).replace('\n', " ")),
+            None => "Working",
+        },
+    };
+    words.to_owned()
 }
 
 fn server_name(input: &Value) -> &str {

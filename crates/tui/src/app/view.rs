@@ -8,19 +8,23 @@ use super::engine_events::record_look;
 use super::footer::{Footer, model_name};
 use super::layers::{LayerRank, LayerRows};
 use super::prompt_view::{border_style, border_token, named_rule, prompt_rows, rule};
-use super::{App, screen_reader, todos};
+use super::record::call::RunningFrame;
+use super::{App, MotionLevel, screen_reader, todos};
 use engine::query;
 use std::ops::Range;
 use std::path::Path;
 use terminal::keys::bindings::KeyAction;
 use terminal::style::StyledLine;
-use terminal::surface::{Caret, LiveFrame};
+use terminal::surface::{Caret, LiveFrame, Reflow};
 
 /// Rows that stay free above the live region in a window of usual height: when it is dragged narrower, the terminal wraps the
 /// lines around the prompt, and moves as many rows into the scrollback.
 const ROWS_FOR_REFLOW: usize = 3;
 /// A window that has less room shows as much as it can.
 const ROOM_FOR_REFLOW: usize = 12;
+
+/// The least columns of a window that everything is drawn for.
+const NARROWEST: usize = 20;
 
 /// The rows for text that streams.
 fn tail_room(room: usize) -> usize {
@@ -62,7 +66,46 @@ impl App {
 
     /// The frame that covers the whole screen; `None` when nothing does.
     pub fn cover(&self) -> Option<LiveFrame> {
-        self.layers.cover(&self.layer_view())
+        let cover = self.layers.cover(&self.layer_view());
+        cover.or_else(|| self.has_tall_layer.then(|| self.tall_view()))
+    }
+
+    /// Decides where what stands in place of the prompt is drawn. A terminal that wraps rows anew when it becomes narrower
+    /// moves those that do not fit into its scrollback, so what could come to that is drawn on the alternate screen, and stays
+    /// there until it is closed.
+    pub fn choose_screen(&mut self, reflow: Reflow) {
+        let stands = matches!(self.layers.rows(&self.layer_view()), Some((_, LayerRows::InPlaceOfPrompt(..))));
+        let may_cover = stands && reflow == Reflow::Wraps && !self.has_screen_reader();
+        self.has_tall_layer = may_cover && (self.has_tall_layer || self.is_tall(&self.drawn_view()));
+    }
+
+    /// Whether the frame would not fit a window of half the width.
+    fn is_tall(&self, frame: &LiveFrame) -> bool {
+        let narrow = (self.size.columns / 2).max(NARROWEST);
+        let width = |line: &StyledLine| if line.fill.is_some() { self.size.columns } else { line.width() };
+        let rows: usize = frame.lines.iter().map(|line| width(line).div_ceil(narrow).max(1)).sum();
+        rows > self.size.rows
+    }
+
+    /// The live region below the end of the conversation, as both stand on the main screen.
+    fn tall_view(&self) -> LiveFrame {
+        let mut frame = self.view();
+        let room = self.size.rows.saturating_sub(frame.lines.len());
+        let lines = self.printer.recent.len() + self.printer.finished.len();
+        let printed = self.printer.recent.iter().chain(&self.printer.finished).skip(lines.saturating_sub(room));
+        let mut above: Vec<StyledLine> = printed.flat_map(|line| line.cut_at(self.size.columns)).collect();
+        above.drain(..above.len().saturating_sub(room));
+        frame.caret = frame.caret.map(|caret| Caret { row: caret.row + above.len(), ..caret });
+        frame.lines.splice(0..0, above);
+        frame
+    }
+
+    /// How calls that run are marked at this moment.
+    pub(super) fn running_frame(&self) -> RunningFrame {
+        match self.preferences.motion {
+            MotionLevel::Full => RunningFrame::at(self.now),
+            MotionLevel::Reduced => RunningFrame::Still,
+        }
     }
 
     /// Everything above the prompt, in at most `room` rows.
@@ -94,13 +137,15 @@ impl App {
         // An agent has a row of its own above the prompt.
         let agent = |call: &str| self.agents.has_call(call).then_some(AgentRowContent::Hidden);
         let key = self.preferences.bindings.keys_of(KeyAction::Background);
-        let place = CallRowsPlace { look: record_look!(self), now: self.now, background_key: key.as_deref() };
+        let frame = self.running_frame();
+        let place = CallRowsPlace { look: record_look!(self), now: self.now, frame, background_key: key.as_deref() };
         let mut calls =
             if self.has_focus_view() { self.digest_rows() } else { self.activity.calls.rows(&place, waits, agent) };
         let follows = self.printer.ends_with_activity && self.activity.reply.is_empty();
         if !calls.is_empty() && !follows {
             calls.insert(0, StyledLine::new());
         }
+        calls.extend(self.activity.own_command.iter().flat_map(|own| own.rows(&place)));
         calls.drain(..calls.len().saturating_sub(room));
         let room = room - calls.len();
         let mut lines = self.activity.reply.tail(&self.markdown_options(), tail_room(room));

@@ -6,23 +6,20 @@ use crate::notify::{AlertChannel, TerminalIdentity};
 use std::fs::File;
 use std::io;
 use sys::tty::{Tty, TtyReader};
-use terminal::style::{BackgroundFill, StyledLine, encode};
-use terminal::surface::{LiveFrame, Surface, TerminalProfile, TerminalSize};
+use terminal::surface::{Surface, TerminalProfile, TerminalSize};
 use tokio::sync::mpsc;
 
 /// Switches on bracketed paste, the kitty keyboard protocol and modifyOtherKeys; terminals ignore unknown ones.
 const ENTER: &[u8] = b"\x1b[?2004h\x1b[>1u\x1b[>4;2m";
 const LEAVE: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2004l";
 /// Like `LEAVE`, and leaves the alternate screen.
-const LEAVE_COVER: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2004l\x1b[?1049l";
+const LEAVE_COVER: &[u8] = b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h\x1b[<u\x1b[>4m\x1b[?2004l\x1b[2J\x1b[?1049l";
 
 pub(super) struct TerminalScreen {
     surface: Surface<File>,
     tty: Tty,
     reader: Option<TtyReader>,
     sender: Option<mpsc::Sender<Vec<u8>>>,
-    /// The encoded rows on the alternate screen; `None` while it is not shown.
-    cover: Option<Vec<Vec<u8>>>,
     titles: bool,
     title: String,
     terminal: TerminalIdentity,
@@ -44,7 +41,6 @@ impl TerminalScreen {
             tty,
             reader: None,
             sender: None,
-            cover: None,
             titles,
             title: String::new(),
             terminal: around,
@@ -73,52 +69,24 @@ impl TerminalScreen {
         app.size = self.surface.size();
         self.show_title(app)?;
         self.show_progress(app.is_busy() && app.preferences.progress)?;
+        app.choose_screen(self.surface.profile().reflow);
         if let Some(frame) = app.cover() {
-            return self.draw_cover(&frame);
+            if !self.surface.is_covered() {
+                sys::tty::on_restore(LEAVE_COVER);
+                return self.surface.draw_cover(&app.take_printable(), &frame);
+            }
+            return self.surface.draw_cover(&[], &frame);
         }
-        self.uncover()?;
-        let finished = app.take_finished();
+        self.uncover();
+        let finished = app.take_printable();
         self.surface.draw(&finished, &app.view())
     }
 
-    fn draw_cover(&mut self, frame: &LiveFrame) -> io::Result<()> {
-        let mut out = Vec::new();
-        if self.cover.is_none() {
-            sys::tty::on_restore(LEAVE_COVER);
-            out.extend_from_slice(b"\x1b[?1049h\x1b[?25l\x1b[2J");
-        }
-        out.extend_from_slice(b"\x1b[?2026h\x1b[?7l");
-        let size = self.surface.size();
-        let rows: Vec<Vec<u8>> = frame.lines.iter().take(size.rows).map(|line| self.encoded(line)).collect();
-        let before = self.cover.take().unwrap_or_default();
-        for (index, row) in rows.iter().enumerate() {
-            if before.get(index) != Some(row) {
-                out.extend_from_slice(format!("\x1b[{};1H\x1b[2K", index + 1).as_bytes());
-                out.extend_from_slice(row);
-            }
-        }
-        if before.len() > rows.len() {
-            out.extend_from_slice(format!("\x1b[{};1H\x1b[J", rows.len() + 1).as_bytes());
-        }
-        out.extend_from_slice(b"\x1b[?7h\x1b[?2026l");
-        self.cover = Some(rows);
-        self.surface.send(&out)
-    }
-
-    fn encoded(&self, line: &StyledLine) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let line = terminal::glyphs::shown(line, self.surface.profile().glyphs);
-        let line = line.truncated(self.surface.size().columns);
-        encode(&line, self.surface.profile().capabilities, BackgroundFill::ToEdge, &mut bytes);
-        bytes
-    }
-
-    fn uncover(&mut self) -> io::Result<()> {
-        if self.cover.take().is_some() {
+    fn uncover(&mut self) {
+        if self.surface.is_covered() {
             sys::tty::on_restore(LEAVE);
-            self.surface.send(b"\x1b[?1049l")?;
         }
-        Ok(())
+        self.surface.uncover();
     }
 
     /// Sets the title of the window when it changed.
@@ -162,6 +130,7 @@ impl TerminalScreen {
 
     /// Moves everything on the screen into the scrollback, where it stays.
     pub(super) fn clear(&mut self) -> io::Result<()> {
+        self.uncover();
         let rows = self.surface.size().rows;
         self.surface.leave(&[])?;
         self.surface.send(format!("\x1b[{rows};1H{}\x1b[H", "\n".repeat(rows)).as_bytes())?;
@@ -171,7 +140,7 @@ impl TerminalScreen {
 
     pub(super) fn redraw(&mut self) {
         self.surface.invalidate();
-        self.cover = self.cover.take().map(|_| Vec::new());
+        self.surface.invalidate_cover();
     }
 
     /// Ctrl+Z: gives the terminal to the shell and takes it back when the process is continued.
@@ -184,7 +153,7 @@ impl TerminalScreen {
     /// Releases the terminal for another program. Pass the result to `take_back`.
     pub(super) fn release(&mut self, app: &mut App) -> io::Result<Option<mpsc::Sender<Vec<u8>>>> {
         self.reader = None;
-        self.uncover()?;
+        self.uncover();
         let finished = app.take_finished();
         self.surface.leave(&finished)?;
         self.tty.leave();
@@ -204,7 +173,7 @@ impl TerminalScreen {
     /// The process was stopped and continued from outside, so the terminal modes may be lost.
     pub(super) fn resume(&mut self) -> io::Result<()> {
         self.tty.leave();
-        self.tty.enter(ENTER, if self.cover.is_some() { LEAVE_COVER } else { LEAVE })?;
+        self.tty.enter(ENTER, if self.surface.is_covered() { LEAVE_COVER } else { LEAVE })?;
         self.redraw();
         Ok(())
     }
@@ -212,9 +181,9 @@ impl TerminalScreen {
     /// Prints the remaining lines, removes the live region and restores the terminal.
     pub(super) fn leave(&mut self, app: &mut App) -> io::Result<()> {
         self.reader = None;
-        let uncovered = self.uncover();
+        self.uncover();
         let finished = app.take_finished();
-        let left = uncovered.and_then(|()| self.surface.leave(&finished));
+        let left = self.surface.leave(&finished);
         self.show_progress(false).ok();
         if !self.title.is_empty() {
             self.surface.send(b"\x1b[23;2t").ok();

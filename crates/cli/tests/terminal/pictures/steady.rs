@@ -14,6 +14,7 @@ pub(crate) fn make_steady(picture: &mut ScreenPicture) {
             parts.push((at + "gimlet ".len()..at + "gimlet ".len() + VERSION.len(), "1.0".to_owned()));
         }
         parts.extend(spinner(row));
+        parts.extend(row.match_indices('○').map(|(at, sign)| (at..at + sign.len(), "◌".to_owned())));
         parts
     });
     picture.replace(plan_file);

@@ -77,8 +77,35 @@ impl Dialog {
         }
     }
 
+    /// The question in a few words: what is done with what. The end of a path says more than its beginning.
+    fn short_title(&self, place: &DialogArea<'_>) -> String {
+        let (verb, object) = match self.request.tool_name.as_str() {
+            _ if self.is_plan() => ("Carry out this plan", String::new()),
+            "Bash" => ("Run this", String::new()),
+            "Write" if self.original.is_some() => ("Overwrite ", self.shown_path(place, "file_path")),
+            "Write" => ("Create ", self.shown_path(place, "file_path")),
+            "NotebookEdit" => ("Edit ", self.shown_path(place, "notebook_path")),
+            "Edit" | "MultiEdit" => ("Edit ", self.shown_path(place, "file_path")),
+            "Read" => ("Read ", self.shown_path(place, "file_path")),
+            tool => ("Use ", text::clean(&tools::label(tool, &self.request.input, place.session).name)),
+        };
+        let room = place.columns.saturating_sub(text::width(verb) + 1);
+        format!("{verb}{}?", text::truncate_start(&object, room))
+    }
+
+    /// The rows of the question, and the short one.
+    fn short_head(&self, place: &DialogArea<'_>) -> (usize, StyledLine) {
+        let style = place.theme.fg(ThemeToken::Permission).bold();
+        let rows = StyledLine::styled(self.title(place), style).wrapped(place.columns, 2).len();
+        (rows, StyledLine::styled(self.short_title(place), style))
+    }
+
+    fn shown_path(&self, place: &DialogArea<'_>, name: &str) -> String {
+        text::clean(&text::reveal(place.session.short_path(self.field_text(name))))
+    }
+
     fn title(&self, place: &DialogArea<'_>) -> String {
-        let path = |name: &str| text::clean(&text::reveal(place.session.short_path(self.field_text(name))));
+        let path = |name: &str| self.shown_path(place, name);
         match self.request.tool_name.as_str() {
             _ if self.is_plan() => "The plan is ready. Do you want to carry it out?".to_owned(),
             "Bash" => "Do you want to run this command?".to_owned(),
@@ -143,7 +170,9 @@ impl Dialog {
         }
         let sheet = DialogLayout {
             head: self.head(inner),
+            short_head: Some(self.short_head(inner)),
             middle: self.middle(inner),
+            anchor: self.anchor(inner),
             info: self.info(inner),
             choices,
             chosen,
@@ -167,6 +196,16 @@ impl Dialog {
         let preview = self.preview(place.session, place.theme, columns);
         let wrapped = preview.iter().flat_map(|line| line.wrapped(columns, 0));
         wrapped.map(|line| indent(line, 2)).collect()
+    }
+
+    /// The row of the preview at which a change begins: the lines before it are context.
+    pub(in crate::app) fn anchor(&self, place: &DialogArea<'_>) -> usize {
+        if self.request.tool_name != "Edit" {
+            return 0;
+        }
+        let columns = place.columns.saturating_sub(2).max(1);
+        let options = diff::DiffOptions { theme: place.theme, columns, path: "", limit: usize::MAX };
+        diff::context_rows(&self.edit_hunks(), &options)
     }
 
     /// The parts of the command, reasons and places that the user needs to decide.

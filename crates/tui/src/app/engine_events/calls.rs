@@ -5,7 +5,6 @@ use crate::app::calls::OpenCall;
 use crate::app::record::RecordItem;
 use crate::app::record::build::CallResult;
 use crate::app::record::call::{CallPhase, CallRecord};
-use crate::app::spinner::TurnWait;
 use crate::app::transcript::RecordOrigin;
 use crate::app::{App, todos};
 use serde_json::Value;
@@ -17,11 +16,17 @@ impl App {
         if !self.activity.calls.joins(&call.tool) {
             self.print_held_calls();
         }
-        if let Some(turn) = &mut self.activity.turn {
-            turn.wait_for(TurnWait::Tool(call.tool.clone()));
-        }
         self.transcript.add_from(RecordItem::Call(Box::new(call.clone())), origin, begun_ms);
         self.activity.calls.open(OpenCall::new(call));
+        self.wait_for_calls();
+    }
+
+    /// The turn waits for what the calls are at.
+    fn wait_for_calls(&mut self) {
+        let wait = self.activity.calls.turn_wait();
+        if let Some(turn) = &mut self.activity.turn {
+            turn.wait_for(wait);
+        }
     }
 
     /// The call has begun to run.
@@ -29,6 +34,9 @@ impl App {
         let now = self.now;
         if let Some(call) = self.activity.calls.get_mut(id) {
             call.since = Some(now);
+            call.record.has_begun = true;
+            self.transcript.update_call(id, |call| call.has_begun = true);
+            self.wait_for_calls();
         }
     }
 
@@ -36,6 +44,8 @@ impl App {
     pub(super) fn show_output(&mut self, id: &str, output: String) {
         if let Some(call) = self.activity.calls.get_mut(id) {
             call.output = output;
+        } else if let Some(own) = self.activity.own_command.as_mut().filter(|_| id == engine::OWN_COMMAND) {
+            own.output = output;
         }
     }
 
@@ -57,11 +67,7 @@ impl App {
         }
         record.took = since.map(|since| self.now.saturating_sub(since)).or(by_times);
         self.ring_bell_after(record.took.unwrap_or_default());
-        if let Some(turn) = self.activity.turn.as_mut().filter(|turn| turn.waits != TurnWait::Interrupting) {
-            turn.wait_for(
-                self.activity.calls.running().map_or(TurnWait::Model, |tool| TurnWait::Tool(tool.to_owned())),
-            );
-        }
+        self.wait_for_calls();
         // The result is shown in the todo list.
         let is_listed =
             !outcome.is_error && todos::apply_task_call(&mut self.todos, &record.tool, &record.input, &outcome);

@@ -16,45 +16,49 @@ const MAX_ORIGINAL_BYTES: u64 = 1 << 20;
 impl App {
     pub(super) fn handle_question(&mut self, id: String, question: HostQuestion) {
         match question {
-            HostQuestion::CanUseTool(asked) => self.open_dialog(id, (*asked).into()),
+            HostQuestion::CanUseTool(asked) => self.prepare_dialog(id, (*asked).into()),
             HostQuestion::Elicitation(asked) => {
-                self.open_layer(Dialog::of_form(id, ElicitationForm::new(asked), self.now));
+                self.show_question(Dialog::of_form(id, ElicitationForm::new(asked), self.now));
             }
             // Nothing may wait for us for ever.
             other @ (HostQuestion::HookCallback(_) | HostQuestion::McpMessage(_) | HostQuestion::Unknown(_)) => {
                 let error = format!("the terminal does not know {}", other.subtype());
                 self.effects.push(AppEffect::Reply(HostReply::error(id, error)));
-                return;
             }
         }
-        self.show_permission_wait();
     }
 
-    fn show_permission_wait(&mut self) {
+    fn show_question(&mut self, dialog: Dialog) {
+        self.open_layer(dialog);
         self.ring_bell();
         if let Some(turn) = &mut self.activity.turn {
             turn.wait_for(TurnWait::Permission);
         }
     }
 
-    fn open_dialog(&mut self, id: String, request: ToolPermissionRequest) {
+    /// A question about a change of a file is shown when the file is read: its place in the file is part of the question.
+    fn prepare_dialog(&mut self, id: String, request: ToolPermissionRequest) {
         let offers = PlanOffers { clears: self.preferences.clears_on_plan, bypasses: self.session.may_bypass };
         let dialog = Dialog::new(id, request, self.now, offers);
         self.print_held_calls();
-        // A preview longer than the dialog is printed above it. A file change is printed when it is made.
         let is_change = dialog.is_file_change();
+        let path = dialog.request.input.get("file_path").and_then(Value::as_str).filter(|_| is_change);
+        if let Some(path) = path {
+            let request = ReadFile { path: path.to_owned(), max_bytes: Some(MAX_ORIGINAL_BYTES), encoding: None };
+            self.request(HostRequest::ReadFile(request), PendingResponse::OriginalFile(dialog.id.clone()));
+            self.unopened_questions.push(dialog);
+            return;
+        }
+        // A preview longer than the dialog is printed above it. A file change is printed when it is made.
         let preview = dialog.preview(&self.session, &self.preferences.theme, self.size.columns);
         if preview.len() > PREVIEW_ROWS && !is_change {
             self.print_block(preview);
         }
-        if is_change && let Some(path) = dialog.request.input.get("file_path").and_then(Value::as_str) {
-            let request = ReadFile { path: path.to_owned(), max_bytes: Some(MAX_ORIGINAL_BYTES), encoding: None };
-            self.request(HostRequest::ReadFile(request), PendingResponse::OriginalFile(dialog.id.clone()));
-        }
-        self.open_layer(dialog);
+        self.show_question(dialog);
     }
 
     pub(super) fn withdraw_question(&mut self, id: &str) {
+        self.unopened_questions.retain(|dialog| dialog.id != id);
         for layer in self.layers.ids(LayerRank::Question) {
             if self.layers.get::<Dialog>(layer).is_some_and(|dialog| dialog.id == id) {
                 self.remove_layer(layer);
@@ -62,13 +66,14 @@ impl App {
         }
     }
 
-    /// The file that a change is about, as it is now.
+    /// The file that a change is about, as it is now: its question can be shown.
     pub(in crate::app) fn receive_original_file(&mut self, id: &str, body: &Value) {
+        let Some(at) = self.unopened_questions.iter().position(|dialog| dialog.id == id) else { return };
+        let mut dialog = self.unopened_questions.remove(at);
         let is_whole = body.get("truncated").is_none() && body.get("lossy").is_none();
-        let text = body.get("contents").and_then(Value::as_str).filter(|_| is_whole);
-        if let (Some(text), Some(dialog)) = (text, self.dialog_mut(id)) {
-            dialog.original = Some(text.to_owned());
-        }
+        dialog.original = body.get("contents").and_then(Value::as_str).filter(|_| is_whole).map(str::to_owned);
+        dialog.shown_at = self.now;
+        self.show_question(dialog);
     }
 
     /// Applies the text from the external editor.

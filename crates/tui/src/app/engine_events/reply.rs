@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::app::record::RecordItem;
 use crate::app::record::build::{RecordChange, of_assistant};
 use crate::app::reply::ReplyPart;
-use crate::app::spinner::TurnWait;
+use crate::app::spinner::{RunningTurn, TurnWait};
 use crate::app::transcript::{RecordOrigin, stamp};
 use crate::screen_reader::SpeakerLabel;
 use terminal::theme::ThemeToken;
@@ -24,6 +24,11 @@ impl App {
             self.note(BEGINS_AGAIN, ThemeToken::Inactive);
         }
         let now = self.now;
+        if event.kind == "message_start" && self.activity.turn.is_none() {
+            // The engine began a turn by itself, because an agent or a command in the background has ended.
+            self.alerts.clear_idle();
+            self.activity.turn = Some(RunningTurn::new(now));
+        }
         let Some(turn) = &mut self.activity.turn else { return };
         match &*event.kind {
             "message_start" => {

@@ -138,9 +138,9 @@ impl App {
         if self.layers.has(LayerRank::Question) {
             return;
         }
-        let running = self.activity.calls.running().map(str::to_owned);
+        let wait = self.activity.calls.turn_wait();
         if let Some(turn) = self.activity.turn.as_mut().filter(|turn| turn.waits == TurnWait::Permission) {
-            turn.wait_for(running.map_or(TurnWait::Model, TurnWait::Tool));
+            turn.wait_for(wait);
         }
     }
 

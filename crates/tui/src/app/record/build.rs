@@ -81,6 +81,7 @@ fn opened(block: EventBlock, session: &SessionDisplay) -> CallRecord {
         tool: block.name,
         input: block.input,
         phase: CallPhase::Open,
+        has_begun: false,
         took: None,
         is_refused: false,
         refusal_text: None,

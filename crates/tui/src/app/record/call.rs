@@ -23,12 +23,30 @@ const DIFF: usize = 4;
 /// A plan with more rows was printed with its question.
 const PLAN_ROWS: usize = crate::app::dialog::PREVIEW_ROWS;
 
+/// The glyph of a running call breathes between two frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunningFrame {
+    Still,
+    Wide,
+}
+
+/// How long a frame of a running call is shown.
+const FRAME_TIME: Duration = Duration::from_millis(500);
+
+impl RunningFrame {
+    pub fn at(time: Duration) -> Self {
+        if (time.as_millis() / FRAME_TIME.as_millis()).is_multiple_of(2) { Self::Still } else { Self::Wide }
+    }
+}
+
 /// The state of a call, shown by its glyph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallState {
+    /// It has not begun: it waits for other calls, or it is not known yet whether the person is asked.
+    Waiting,
     /// It waits for an answer of the person.
     Asked,
-    Running,
+    Running(RunningFrame),
     Done,
     Failed,
     /// Interrupted, refused or cut off: no error.
@@ -39,7 +57,9 @@ impl CallState {
     pub fn glyph(self, theme: &Theme) -> StyledLine {
         let (glyph, token) = match self {
             Self::Asked => ("◇", ThemeToken::Warning),
-            Self::Running => ("◌", ThemeToken::Inactive),
+            Self::Waiting => ("·", ThemeToken::Inactive),
+            Self::Running(RunningFrame::Still) => ("◌", ThemeToken::Inactive),
+            Self::Running(RunningFrame::Wide) => ("○", ThemeToken::Inactive),
             Self::Done => ("◆", ThemeToken::Success),
             Self::Failed => ("✕", ThemeToken::Error),
             Self::Stopped => ("✕", ThemeToken::Inactive),
@@ -66,6 +86,8 @@ pub struct CallRecord {
     pub input: Value,
     pub label: CallLabel,
     pub phase: CallPhase,
+    /// It runs or has run.
+    pub has_begun: bool,
     /// How long it ran, when that is known.
     pub took: Option<Duration>,
     /// A person refused it.
@@ -119,7 +141,8 @@ impl CallRecord {
     /// The call with what is shown below it.
     pub fn lines(&self, look: &RecordLook<'_>) -> Vec<StyledLine> {
         if let CallPhase::Open = self.phase {
-            return title(&self.label, CallState::Running, &[], look);
+            let state = if self.has_begun { CallState::Running(RunningFrame::Still) } else { CallState::Waiting };
+            return title(&self.label, state, &[], look);
         }
         let tale = self.tale();
         let state = match tale.end {
@@ -223,7 +246,8 @@ fn bound_value(value: &mut Value, limit: usize) {
     }
 }
 
-/// The line of a call: glyph, verb, object, and what came of it. All lines of a multi-line command are shown.
+/// The line of a call: glyph, verb, object, and what came of it. With limits it is one row where an object of several words
+/// can be cut; without them all lines of a command are shown.
 pub fn title(label: &CallLabel, state: CallState, facts: &[String], look: &RecordLook<'_>) -> Vec<StyledLine> {
     let mut line = StyledLine::plain(MARGIN).and_line(state.glyph(look.theme));
     line.push(" ", TextStyle::PLAIN);
@@ -233,18 +257,48 @@ pub fn title(label: &CallLabel, state: CallState, facts: &[String], look: &Recor
     let missing = verb.saturating_sub(text::width(&name)).max(1);
     line.push(name, TextStyle::PLAIN.bold());
     line.push(" ".repeat(missing), TextStyle::PLAIN);
+    let dot = |index: usize| if index == 0 && label.argument.trim().is_empty() { "" } else { " · " };
+    let fact = |(index, fact): (usize, &String)| format!("{}{}", dot(index), text::clean(fact).replace('\n', " "));
+    let facts: String = facts.iter().enumerate().map(fact).collect();
     let object = text::clean(&shortened(&label.argument, look.limits.object));
-    let mut parts = object.trim_end().split('\n');
-    line.push(parts.next().unwrap_or_default(), TextStyle::PLAIN);
+    let object = object.trim_end();
     let mut lines = vec![line];
-    lines.extend(parts.map(|part| StyledLine::plain(part).indented(look.indent(OBJECT))));
+    if look.limits.is_whole() {
+        let mut parts = object.split('\n');
+        lines[0].push(parts.next().unwrap_or_default(), TextStyle::PLAIN);
+        lines.extend(parts.map(|part| StyledLine::plain(part).indented(look.indent(OBJECT))));
+    } else {
+        let room = look.columns.saturating_sub(lines[0].width());
+        let (object, more) = object_in(object, room, text::width(&facts));
+        lines[0].push(object, TextStyle::PLAIN);
+        lines[0].push(more, look.faint());
+    }
     if let Some(last) = lines.last_mut() {
-        for (index, fact) in facts.iter().enumerate() {
-            let dot = if index == 0 && object.trim().is_empty() { "" } else { " · " };
-            last.push(format!("{dot}{}", text::clean(fact).replace('\n', " ")), look.faint());
-        }
+        last.push(facts, look.faint());
     }
     lines.into_iter().flat_map(|line| line.wrapped(look.columns, OBJECT)).collect()
+}
+
+/// Columns that an object keeps beside long facts; these go on below then.
+const LEAST_OBJECT: usize = 8;
+
+/// The first line of an object for a row with `room` columns, `facts` of them for what came of it; and how many further
+/// lines the object has. A single word, such as a path, is not cut.
+fn object_in(object: &str, room: usize, facts: usize) -> (String, String) {
+    let first = object.lines().next().unwrap_or_default().trim_end();
+    let further = object.lines().count().saturating_sub(1);
+    let more = match further {
+        0 => String::new(),
+        count => format!(" … +{count} {}", tools::plural(count, "line")),
+    };
+    let fits = |facts: usize| room.checked_sub(text::width(&more) + facts).filter(|room| *room >= LEAST_OBJECT);
+    let room = fits(facts).or_else(|| fits(0)).unwrap_or(room);
+    let is_one_word = !first.contains(' ');
+    if is_one_word || text::width(first) <= room {
+        return (first.to_owned(), more);
+    }
+    // The sign that something is missing stands once.
+    (text::truncate(first, room), more.replacen(" …", "", 1))
 }
 
 fn shortened(argument: &str, characters: usize) -> String {
@@ -286,10 +340,11 @@ fn detail_lines(detail: &CallDetail, look: &RecordLook<'_>) -> Vec<StyledLine> {
             let rows = wrapped(markdown::render(text, &markdown()), columns);
             body(limited(rows.into_iter().filter(|row| !row.is_empty()).collect(), limits.output, theme))
         }
-        CallDetail::Plan(text) => {
+        CallDetail::Plan { text, is_dim } => {
             let rows = wrapped(markdown::render(text, &markdown()), columns);
             let limit = if limits.is_whole() || rows.len() <= PLAN_ROWS { usize::MAX } else { 0 };
-            body(limited(rows, limit, theme))
+            let rows = limited(rows, limit, theme).into_iter();
+            body(rows.map(|row| if *is_dim { dimmed(&row, look.faint()) } else { row }).collect())
         }
         CallDetail::Answers(pairs) => {
             let row = |(question, answer): &(String, String)| {

@@ -2,7 +2,7 @@
 //! structured result; a conversation of another program may have only the text of it.
 
 use super::{CallLabel, counted, field};
-use crate::app::dialog::{KEEP_PLANNING_MESSAGE, REFUSED_MESSAGE};
+use crate::app::dialog::{DENIED, KEEP_PLANNING_MESSAGE, NOT_ANSWERED, REFUSED_MESSAGE, STILL_PLANNING};
 use crate::app::record::told::without_model_text;
 use crate::app::spinner::short_count;
 use crate::diff::{self, DiffRowHunk, DiffSign};
@@ -63,8 +63,11 @@ pub enum CallDetail {
     },
     /// The text of an agent: Markdown.
     Report(String),
-    /// A plan that was approved: Markdown.
-    Plan(String),
+    /// A plan: Markdown. `is_dim` for one that was refused.
+    Plan {
+        text: String,
+        is_dim: bool,
+    },
     /// Questions with their answers.
     Answers(Vec<(String, String)>),
 }
@@ -137,15 +140,22 @@ fn unsuccessful(tool: &str, input: &Value, outcome: &CallOutcome, is_refused: bo
     let text = text.trim();
     let stopped =
         |facts: &str, detail| CallTale { end: CallEnd::Stopped, facts: vec![facts.to_owned()], is_timed: true, detail };
-    let is_edit = tool_facts(tool).class == ToolClass::Edit;
-    let refused = || if is_edit { proposed_change(tool, input) } else { CallDetail::Nothing };
+    // What was refused is kept: its question is closed.
+    let refused = || match tool_facts(tool).class {
+        ToolClass::Edit => proposed_change(tool, input),
+        ToolClass::PlanExit => CallDetail::Plan { text: field(input, "plan").to_owned(), is_dim: true },
+        _ => CallDetail::Nothing,
+    };
     match text {
         NOT_RUN => return stopped("interrupted", CallDetail::Nothing),
-        KEEP_PLANNING_MESSAGE => return stopped("still planning", CallDetail::Nothing),
-        REFUSED_MESSAGE => return stopped("denied", refused()),
+        KEEP_PLANNING_MESSAGE => return stopped(STILL_PLANNING, refused()),
+        REFUSED_MESSAGE if tool_facts(tool).class == ToolClass::Question => {
+            return stopped(NOT_ANSWERED, CallDetail::Nothing);
+        }
+        REFUSED_MESSAGE => return stopped(DENIED, refused()),
         words if is_refused => {
             let words = text::clean(words).replace('\n', " ");
-            return stopped(&format!("denied: {words}"), refused());
+            return stopped(&format!("{DENIED}: {words}"), refused());
         }
         _ => {}
     }
@@ -295,7 +305,8 @@ fn agent(outcome: &CallOutcome) -> CallTale {
 /// An approved plan, because the dialog that showed it is closed.
 fn approved_plan(input: &Value, outcome: &CallOutcome) -> CallTale {
     let plan = Some(outcome.text_at("/plan")).filter(|plan| !plan.is_empty()).unwrap_or_else(|| field(input, "plan"));
-    CallTale { is_timed: true, ..CallTale::done(vec!["approved".into()], CallDetail::Plan(plan.to_owned())) }
+    let detail = CallDetail::Plan { text: plan.to_owned(), is_dim: false };
+    CallTale { is_timed: true, ..CallTale::done(vec!["approved".into()], detail) }
 }
 
 #[derive(Deserialize)]
