@@ -40,7 +40,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
         return serde_json::to_string_pretty(&sessions).map(|text| (text, 0)).map_err(|e| format!("Error: {e}"));
     }
     if sessions.is_empty() {
-        return Ok(("No session is running, and none of this directory had agents.".into(), 0));
+        return Ok(("No session is running, and no session of this directory had agents.".into(), 0));
     }
     Ok((sessions.iter().map(show).collect::<Vec<_>>().join("\n\n"), 0))
 }

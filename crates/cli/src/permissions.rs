@@ -281,7 +281,7 @@ impl PermissionsContext {
             writeln!(out, "  {:5}  {text}\n         {}", part.decision, self.describe(&part.reason)).ok();
         }
         if !self.loaded.trusted {
-            out.push_str("Note: this folder is not trusted, so its own allow rules are not in force.\n");
+            out.push_str("Note: this folder is not trusted, so its own allow rules do not apply.\n");
         }
         out
     }

@@ -25,16 +25,16 @@ const USAGE: &str = "Usage: gimlet sessions list [--all] [--archived] [--limit N
        gimlet sessions rename ID NAME
        gimlet sessions sweep --dry-run [--json]
 
-list     conversations of this directory, newest first; --all: of every directory
-search   conversations in which all WORDS stand in one message, in either case; \"two words\"
-         in quotes stand together; --here: only those of this directory
+list     sessions of this directory, newest first; --all: of every directory
+search   sessions with all WORDS in one message, in either case; \"two words\"
+         in quotes must be adjacent; --here: only those of this directory
 show     what was said
 export   the same as a file; its ending names the format; without FILE to standard output. Credentials are
          hidden, except in json and jsonl, which hold the lines as they are; --redact: also what matches PATTERN
 import   sessions of Codex CLI, Gemini CLI and opencode (its export), transcripts, and exports in jsonl or json;
          each goes to its own directory when that exists, else to this one; --here: to this one in any case;
          --copy: again, under a new id, where it is here already
-sweep    which old conversations will be removed, and which stay
+sweep    which old sessions will be removed, and which stay
 ID       a session's id, the beginning of one, its title, or the path of its transcript";
 
 const MAX_SESSIONS: usize = 50;
@@ -212,7 +212,7 @@ impl SessionsCommand<'_> {
         }
         if told == 0 && !asked.json {
             let hint = if asked.all { "" } else { " in this directory; --all shows those of others" };
-            headless::print_to_stderr(&format!("No conversations{hint}"));
+            headless::print_to_stderr(&format!("No sessions{hint}"));
         }
         Ok(0)
     }

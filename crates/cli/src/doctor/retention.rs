@@ -15,7 +15,7 @@ pub(super) fn old_sessions(context: &DoctorContext<'_>, findings: &mut Vec<Docto
     if sessions > 0 {
         let text = format!(
             "{} older than {} will be removed after announcement: `gimlet sessions sweep --dry-run`",
-            counted(sessions, "conversation"),
+            counted(sessions, "session"),
             counted(days, "day")
         );
         findings.push(good("old sessions", text));

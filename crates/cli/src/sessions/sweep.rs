@@ -12,7 +12,7 @@ use wire::counting::counted;
 
 pub(super) fn run(place: &SessionsCommand<'_>, asked: &SessionsArgs, out: &mut dyn Write) -> Result<u8, SessionsError> {
     if !asked.dry_run {
-        let why = "Error: old conversations are removed in the background while gimlet is used, at most once a day; \
+        let why = "Error: old sessions are removed in the background while gimlet is used, at most once a day; \
                    `gimlet sessions sweep --dry-run` shows what would go";
         return Err(SessionsError::Said(why.into()));
     }
@@ -35,7 +35,7 @@ pub(super) fn run(place: &SessionsCommand<'_>, asked: &SessionsArgs, out: &mut d
     }
     let others = plan.others.len() as u64;
     if others > 0 {
-        writeln!(out, "{} that no kept conversation needs (pastes, plans, logs)", counted(others, "other old file"))?;
+        writeln!(out, "{} that no kept session needs (pastes, plans, logs)", counted(others, "other old file"))?;
     }
     Ok(0)
 }

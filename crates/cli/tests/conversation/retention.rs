@@ -66,7 +66,7 @@ fn what_will_go_is_told_before_and_what_has_a_name_stays() {
     assert!(told.contains("stays: named  The one to keep"), "{told}");
     assert!(paths.iter().all(|path| path.exists()), "a dry run removes nothing");
     let doctor = sandbox.gimlet(&["doctor"]).run().stdout;
-    assert!(doctor.contains("1 conversation older than 30 days will be removed"), "{doctor}");
+    assert!(doctor.contains("1 session older than 30 days will be removed"), "{doctor}");
     let sweep = |gone: bool| {
         std::fs::remove_file(sandbox.config_dir().join(".last-cleanup")).ok();
         let running = sandbox.gimlet(&["-p", &format!("later {}", usize::from(gone))]).spawn();
@@ -76,7 +76,7 @@ fn what_will_go_is_told_before_and_what_has_a_name_stays() {
         running.finish().expect_code(0).stderr
     };
     let stderr = sweep(false);
-    assert!(stderr.contains("1 session that was not used for 30 days will be removed from tomorrow on"), "{stderr}");
+    assert!(stderr.contains("1 session unused for 30 days will be removed from tomorrow on"), "{stderr}");
     assert!(stderr.contains("gimlet sessions sweep --dry-run"), "{stderr}");
     two_days_pass(&sandbox);
     assert!(dry().contains("goes with the next sweep"), "{}", dry());

@@ -32,7 +32,8 @@ const FIELDS: &[&str] = &[
     "omitClaudeMd",
 ];
 
-const COLORS: &[&str] = &["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
+/// The colours that an agent or a session can be told apart by.
+pub const COLORS: &[&str] = &["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
 
 pub(super) fn load(roots: &DefinitionRoots, given: &[AgentDefinition]) -> AgentDefinitions {
     let mut places: Vec<&DefinitionRoot> = roots.open_to(CustomizationKind::Agents).collect();

@@ -158,7 +158,7 @@ fn as_markdown(measured: &ContextReport, arguments: &str) -> String {
         write!(text, "\n| {} | {} | {}.{}% |", row.name, thousands(row.tokens), share / 10, share % 10).ok();
     }
     if let Some(at) = measured.compacts_at {
-        write!(text, "\n\nThe conversation is summarised by itself at about {} tokens.", thousands(at)).ok();
+        write!(text, "\n\nThe conversation is compacted automatically at about {} tokens.", thousands(at)).ok();
     }
     let files = measured.memory_files.iter().map(|file| (file.path.clone(), file.tokens));
     section(&mut text, "Memory files", files);

@@ -59,10 +59,10 @@ fn announced_text(count: SweepCount, days: u32) -> String {
             format!("{} and {}", counted(sessions as u64, "session"), counted(others as u64, "other file"))
         }
     };
-    let verb = if count.sessions + count.others == 1 { "was" } else { "were" };
+    let days = counted(days, "day");
     format!(
-        "{what} that {verb} not used for {days} days will be removed from tomorrow on. Named, tagged and archived \
-         sessions stay; `gimlet sessions sweep --dry-run` lists the others. Set cleanupPeriodDays to keep sessions longer."
+        "{what} unused for {days} will be removed from tomorrow on. Named, tagged and archived sessions stay; `gimlet sessions \
+         sweep --dry-run` lists the others. Set cleanupPeriodDays to keep sessions longer."
     )
 }
 

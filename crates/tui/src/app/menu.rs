@@ -397,7 +397,7 @@ mod tests {
         let aliased = [CommandSummary { aliases: vec!["cost".into()], ..command("usage") }];
         assert_eq!(commands("cost", &aliased, &none)[0].text, "/usage");
         // A word of a description, after all names.
-        let money = CommandSummary { description: "What this session has cost".into(), ..command("usage") };
+        let money = CommandSummary { description: "Cost of this session".into(), ..command("usage") };
         let cosy = command("cosy");
         let found = commands("cos", &[money, cosy], &none);
         assert_eq!(found.iter().map(|item| item.text.as_str()).collect::<Vec<_>>(), ["/cosy", "/usage"]);

@@ -192,7 +192,7 @@ impl PanelContent for SettingList {
             SettingForm::OneOf(choices) => choices.join(", "),
             SettingForm::Text => "a text".into(),
             SettingForm::Number => "a number".into(),
-            SettingForm::File => "edited in its file".into(),
+            SettingForm::File => "edit in its file".into(),
         };
         let (theme, columns) = (&view.preferences.theme, view.size.columns);
         let about = match setting.no_effect {
