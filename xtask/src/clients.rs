@@ -31,6 +31,7 @@ pub(crate) fn run(root: &Path, binary: Option<&Path>, stages: &mut Stages) -> Re
 }
 
 fn install(dir: &Path) -> Result<()> {
+    browser();
     python(dir)?;
     node(dir)?;
     refuse_proprietary(dir)
@@ -40,6 +41,18 @@ fn pytest(dir: &Path, binary: &Path, args: &[&str]) -> Result<()> {
     let mut command = Command::new(dir.join(".venv/bin/python"));
     command.args(["-m", "pytest"]).args(args).current_dir(dir);
     steps::run(command.env("GIMLET_BIN", binary).env("PYTHONDONTWRITEBYTECODE", "1"))
+}
+
+/// Installs Chromium of the system where it is missing and that is allowed. Its tests say so when they could not run.
+fn browser() {
+    let has = |name: &str| Command::new(name).arg("--version").output().is_ok_and(|done| done.status.success());
+    if ["chromium", "chromium-browser", "google-chrome"].into_iter().any(has) {
+        return;
+    }
+    let packages = ["install", "-y", "--no-install-recommends", "chromium", "fonts-dejavu-core"];
+    if let Err(error) = steps::run(Command::new("apt-get").args(packages)) {
+        println!("   NOT RUN: tests in Chromium, which could not be installed: {error:#}");
+    }
 }
 
 /// Installs when the requirement lists changed since the last installation.

@@ -26,7 +26,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &["wire", "sys", "http"]),
     ("mcp", &["wire", "sys", "http"]),
     ("tools", &["wire", "sys", "http", "permission"]),
-    ("session-parts", &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "mcp", "tools"]),
+    (
+        "session-parts",
+        &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "mcp", "tools", "terminal"],
+    ),
     (
         "engine",
         &["wire", "sys", "http", "permission", "config", "store", "hooks", "model", "mcp", "tools", "session-parts"],

@@ -38,6 +38,8 @@ const USAGE: &str = "Usage: cargo xtask <task>
     --changed           only the crates that the uncommitted change touches, and those that depend on them
     --only TEXT         only the Rust tests whose full name contains TEXT
   test --long [NAME]    the full counts of tests that have a short form, in pieces that can be continued
+  soak                  one session of 10,000 turns in the release build, with what it holds at the end (also test --long soak)
+    --turns N           this many turns (200 at least); nothing is recorded
   flake [TEXT]          repeat the tests that start processes 20 times beside busy loops, in pieces that can be continued
     --minutes N         end after N minutes; the next run continues
     --build             only build
@@ -103,6 +105,11 @@ fn main() -> ExitCode {
         ["code-order", "--binary", file] => {
             steps::stage("code order", || bench::code_order::write(&root(), Some(file)))
         }
+        ["soak"] => test::soak(&root(), None),
+        ["soak", "--turns", turns] => match turns.parse() {
+            Ok(turns) => test::soak(&root(), Some(turns)),
+            Err(_) => Err(anyhow::anyhow!("--turns {turns}: no number")),
+        },
         ["sizes"] => sizes::report(&root()),
         ["record-demo"] => demo::record(&root()),
         ["pictures"] => demo::pictures(&root()),

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::Command;
 
 pub(crate) use flake::flake;
-pub(crate) use long::long;
+pub(crate) use long::{long, soak};
 
 /// When more tests fail, none is repeated: the change is broken and the cause is not a busy machine.
 const MOST_REPEATED: usize = 5;

@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("crates/tui/src/app/todos.rs", "the todo list, from the fields of each task tool"),
     ("crates/tui/src/app/dialog", "previews and editable fields, from the input of each tool"),
     ("crates/store/src/checkpoints/log.rs", "calls in transcripts of another program, whose tools have no facts here"),
+    ("crates/session_parts/src/import", "calls of other programs, in the terms of the tools here"),
     ("crates/testkit/src/clumsy", "the calls a scripted model makes"),
 ];
 

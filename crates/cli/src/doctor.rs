@@ -3,6 +3,7 @@
 
 mod commands;
 mod places;
+mod retention;
 
 use crate::config_command::plain_name;
 use config::agents::AgentDefinitions;
@@ -48,6 +49,7 @@ const CHECKS: &[DoctorCheck] = &[
     commands::hooks,
     commands::servers,
     definitions,
+    retention::old_sessions,
 ];
 
 /// Returns the report and the exit code: 1 when something needs attention.

@@ -1,7 +1,11 @@
-//! `gimlet sessions`: lists, finds, shows, exports and renames conversations from the shell. A search prints results
-//! while it runs. Transcripts are only read, except that renaming appends a line.
+//! `gimlet sessions`: lists, finds, shows, exports and renames conversations from the shell, takes over those of other
+//! programs, and says which old ones will be removed. A search prints results while it runs. Transcripts are only read,
+//! except that renaming appends a line.
 
-use engine::export::{self, ExportFormat};
+mod import;
+mod sweep;
+
+use engine::export::{self, ExportFormat, ExportRedaction};
 use engine::query::{
     self, SearchQuery, SearchRequest, SearchResult, SessionCatalogue, SessionInfo, SessionScope, Speaker,
 };
@@ -16,14 +20,21 @@ use sys::Env;
 const USAGE: &str = "Usage: gimlet sessions list [--all] [--archived] [--limit N] [--json]
        gimlet sessions search [--here] [--limit N] [--json] WORDS...
        gimlet sessions show ID
-       gimlet sessions export ID [--format text|md|html|json] [FILE]
+       gimlet sessions export ID [--format text|md|html|json|jsonl] [--redact PATTERN]... [FILE]
+       gimlet sessions import FILE|DIR... [--dry-run] [--here] [--copy] [--json]
        gimlet sessions rename ID NAME
+       gimlet sessions sweep --dry-run [--json]
 
 list     sessions of this directory, newest first; --all: of every directory
 search   sessions with all WORDS in one message, in either case; \"two words\"
          in quotes must be adjacent; --here: only those of this directory
 show     what was said
-export   the same as a file; its ending names the format; without FILE to standard output
+export   the same as a file; its ending names the format; without FILE to standard output. Credentials are
+         hidden, except in json and jsonl, which hold the lines as they are; --redact: also what matches PATTERN
+import   sessions of Codex CLI, Gemini CLI and opencode (its export), transcripts, and exports in jsonl or json;
+         each goes to its own directory when that exists, else to this one; --here: to this one in any case;
+         --copy: again, under a new id, where it is here already
+sweep    which old sessions will be removed, and which stay
 ID       a session's id, the beginning of one, its title, or the path of its transcript";
 
 const MAX_SESSIONS: usize = 50;
@@ -41,7 +52,9 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<u8, String> {
         "search" => place.search(&SessionsArgs::read(rest)?, &mut out),
         "show" => place.show(&SessionsArgs::read(rest)?, &mut out),
         "export" => place.export(&SessionsArgs::read(rest)?, &mut out),
+        "import" => import::run(&place, &SessionsArgs::read(rest)?, &mut out),
         "rename" => place.rename(&SessionsArgs::read(rest)?, &mut out),
+        "sweep" => sweep::run(&place, &SessionsArgs::read(rest)?, &mut out),
         "" | "help" | "--help" | "-h" => writeln!(out, "{USAGE}").map(|()| 0).map_err(SessionsError::Output),
         other => Err(SessionsError::Said(format!("Error: unknown command: sessions {other}\n{USAGE}"))),
     };
@@ -76,7 +89,10 @@ struct SessionsArgs {
     all: bool,
     here: bool,
     archived: bool,
+    copy: bool,
+    dry_run: bool,
     json: bool,
+    redact: Vec<String>,
     limit: Option<usize>,
     format: Option<ExportFormat>,
     words: Vec<String>,
@@ -92,10 +108,13 @@ impl SessionsArgs {
                 "--here" => asked.here = true,
                 "--archived" => asked.archived = true,
                 "--json" => asked.json = true,
+                "--copy" => asked.copy = true,
+                "--dry-run" => asked.dry_run = true,
+                "--redact" => asked.redact.push(words.next().ok_or(USAGE)?.clone()),
                 "--limit" | "-n" => asked.limit = Some(words.next().and_then(|n| n.parse().ok()).ok_or(USAGE)?),
                 "--format" | "-f" => {
                     let name = words.next().ok_or(USAGE)?;
-                    let unknown = || format!("Error: unknown format {name}: text, md, html or json");
+                    let unknown = || format!("Error: unknown format {name}: text, md, html, json or jsonl");
                     asked.format = Some(ExportFormat::parse(name).ok_or_else(unknown)?);
                 }
                 "--" => asked.words.extend(words.by_ref().cloned()),
@@ -234,8 +253,14 @@ impl SessionsCommand<'_> {
         let [target] = asked.words.as_slice() else { return Err(SessionsError::Said(USAGE.into())) };
         let transcript = query::transcript(self.env, &self.cwd, target)?;
         let format = asked.format.unwrap_or(ExportFormat::Text);
-        export::write(&transcript, &query::heading(&transcript), format, out).map_err(|e| e.to_string())?;
+        let shown = ExportRedaction::default();
+        export::write(&transcript, &query::heading(&transcript), (format, &shown), out).map_err(|e| e.to_string())?;
         Ok(0)
+    }
+
+    fn redaction(&self, asked: &SessionsArgs) -> Result<ExportRedaction, String> {
+        let secrets = ExportRedaction::of_secrets(self.env);
+        asked.redact.iter().try_fold(secrets, |redaction, pattern| redaction.and(pattern))
     }
 
     fn export(&self, asked: &SessionsArgs, out: &mut dyn Write) -> Result<u8, SessionsError> {
@@ -244,18 +269,19 @@ impl SessionsCommand<'_> {
             [target, file] => (target, Some(self.cwd.join(file))),
             _ => return Err(SessionsError::Said(USAGE.into())),
         };
+        let redaction = self.redaction(asked)?;
         let transcript = query::transcript(self.env, &self.cwd, target)?;
         let heading = query::heading(&transcript);
         let Some(file) = file else {
             let format = asked.format.unwrap_or(ExportFormat::Markdown);
-            export::write(&transcript, &heading, format, out).map_err(|e| e.to_string())?;
+            export::write(&transcript, &heading, (format, &redaction), out).map_err(|e| e.to_string())?;
             return Ok(0);
         };
         let format = asked.format.unwrap_or_else(|| ExportFormat::of_file(&file));
         let said = |error: io::Error| format!("{} could not be written: {error}", file.display());
         let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&file).map_err(said)?;
         let mut made = BufWriter::new(made);
-        export::write(&transcript, &heading, format, &mut made).map_err(|e| e.to_string())?;
+        export::write(&transcript, &heading, (format, &redaction), &mut made).map_err(|e| e.to_string())?;
         made.flush().map_err(said)?;
         writeln!(out, "{}", file.display())?;
         Ok(0)

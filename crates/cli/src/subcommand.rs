@@ -62,7 +62,7 @@ const TABLE: &[SubcommandRow] = &[
     row("permissions", CliSubcommand::Permissions, "permissions explain|lint|test: what would be allowed, and why"),
     row("agents", CliSubcommand::Agents, "agents [--json] [--all]: sessions and their agents, with state, tokens and cost"),
     row("sandbox", CliSubcommand::Sandbox, "sandbox run|status: run a command confined; what the sandbox can do here"),
-    row("sessions", CliSubcommand::Sessions, "sessions list|search|show|export|rename: earlier sessions"),
+    row("sessions", CliSubcommand::Sessions, "sessions list|search|show|export|import|rename|sweep: earlier sessions"),
     row("project", CliSubcommand::Project, "project purge [path]: delete everything stored about a project"),
     row("acp", CliSubcommand::Acp, "Serve an editor through the Agent Client Protocol"),
     row("update", CliSubcommand::Update, "update [--check|--rollback|--pin]: replace this gimlet with a newer release"),

@@ -1,7 +1,14 @@
-//! Exports a conversation as a file: plain text, Markdown, a self-contained HTML page, or JSON with every transcript
-//! line unchanged. The output is written while the transcript is read, so the size of a session does not matter.
+//! Exports a conversation as a file: plain text, Markdown, a self-contained HTML page, JSON with every transcript line
+//! unchanged, or the lines themselves. The output is written while the transcript is read, so the size of a session does
+//! not matter. What people read has its credentials hidden; lines are as they are, unless something is to be redacted.
 
-use std::io::{self, Write};
+mod html;
+mod redaction;
+
+pub use redaction::ExportRedaction;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use store::StoreError;
 use store::narrative::{self, NarrativeItem};
@@ -15,7 +22,10 @@ pub enum ExportFormat {
     Text,
     Markdown,
     Html,
+    /// One object with all lines.
     Json,
+    /// The transcript, byte for byte. `gimlet sessions import` takes it.
+    Jsonl,
 }
 
 impl ExportFormat {
@@ -26,6 +36,7 @@ impl ExportFormat {
             "md" | "markdown" => Some(Self::Markdown),
             "html" | "htm" => Some(Self::Html),
             "json" => Some(Self::Json),
+            "jsonl" => Some(Self::Jsonl),
             _ => None,
         }
     }
@@ -41,6 +52,7 @@ impl ExportFormat {
             Self::Markdown => "md",
             Self::Html => "html",
             Self::Json => "json",
+            Self::Jsonl => "jsonl",
         }
     }
 }
@@ -57,38 +69,79 @@ pub struct ExportHeading {
 pub fn write(
     transcript: &Path,
     heading: &ExportHeading,
-    format: ExportFormat,
+    (format, redaction): (ExportFormat, &ExportRedaction),
     out: &mut dyn Write,
 ) -> Result<(), StoreError> {
     let fail = |source: io::Error| StoreError::Read { path: transcript.to_path_buf(), source };
-    if format == ExportFormat::Json {
-        return json(transcript, heading, out);
+    match format {
+        ExportFormat::Json => return json(transcript, heading, redaction, out),
+        ExportFormat::Jsonl => return lines(transcript, redaction, out).map_err(fail),
+        ExportFormat::Text | ExportFormat::Markdown | ExportFormat::Html => {}
     }
-    begin(heading, format, out).map_err(fail)?;
+    let heading = ExportHeading {
+        title: heading.title.as_deref().map(|title| redaction.text(title).into_owned()),
+        ..heading.clone()
+    };
+    begin(&heading, format, out).map_err(fail)?;
     // After the first write error the rest of the transcript is only skipped.
     let mut failed = Ok(());
     narrative::read(transcript, &mut |_| Ok(()), &mut |moment| {
         if failed.is_ok() {
-            failed = write_moment(moment, format, out);
+            failed = redacted(moment, redaction, &mut |shown| write_moment(shown, format, out));
         }
     })?;
     failed.and_then(|()| end(format, out)).map_err(fail)
 }
 
-fn json(transcript: &Path, heading: &ExportHeading, out: &mut dyn Write) -> Result<(), StoreError> {
+/// Passes on the item without what is hidden.
+fn redacted(
+    item: NarrativeItem<'_>,
+    redaction: &ExportRedaction,
+    tell: &mut dyn FnMut(NarrativeItem<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    match item {
+        NarrativeItem::User(text) => tell(NarrativeItem::User(&redaction.text(text))),
+        NarrativeItem::Assistant(text) => tell(NarrativeItem::Assistant(&redaction.text(text))),
+        NarrativeItem::Call { tool, input } => tell(NarrativeItem::Call { tool, input: &redaction.input(input) }),
+        NarrativeItem::Result { text, is_error } => {
+            tell(NarrativeItem::Result { text: &redaction.text(text), is_error })
+        }
+        NarrativeItem::Summary(text) => tell(NarrativeItem::Summary(&redaction.text(text))),
+        NarrativeItem::Image => tell(item),
+    }
+}
+
+/// The lines of the transcript, as they are unless something is to be redacted.
+fn lines(transcript: &Path, redaction: &ExportRedaction, out: &mut dyn Write) -> io::Result<()> {
+    let mut file = BufReader::with_capacity(256 << 10, File::open(transcript)?);
+    if !redaction.has_patterns() {
+        return io::copy(&mut file, out).map(|_| ());
+    }
+    let mut line = String::new();
+    while file.read_line(&mut line)? > 0 {
+        writeln!(out, "{}", redaction.line(line.trim_end_matches('\n')))?;
+        line.clear();
+    }
+    Ok(())
+}
+
+fn json(
+    transcript: &Path,
+    heading: &ExportHeading,
+    redaction: &ExportRedaction,
+    out: &mut dyn Write,
+) -> Result<(), StoreError> {
     let fail = |source: io::Error| StoreError::Read { path: transcript.to_path_buf(), source };
     let text = |value: &Option<String>| wire::raw::to_line(value).unwrap_or_else(|_| "null".into());
     let id = wire::raw::to_line(&heading.session_id).unwrap_or_default();
-    write!(
-        out,
-        "{{\"session_id\":{id},\"title\":{},\"cwd\":{},\"entries\":[",
-        text(&heading.title),
-        text(&heading.cwd)
-    )
-    .map_err(fail)?;
+    let title = heading.title.clone().filter(|_| !redaction.has_patterns());
+    let redacted = || heading.title.as_deref().map(|title| redaction.text(title).into_owned());
+    let title = title.or_else(redacted);
+    write!(out, "{{\"session_id\":{id},\"title\":{},\"cwd\":{},\"entries\":[", text(&title), text(&heading.cwd))
+        .map_err(fail)?;
     let mut separator = "\n";
     let mut entry = |line: narrative::TranscriptLine<'_>| {
-        write!(out, "{separator}{}", line.raw)?;
+        write!(out, "{separator}{}", redaction.line(line.raw))?;
         separator = ",\n";
         Ok(())
     };
@@ -97,35 +150,21 @@ fn json(transcript: &Path, heading: &ExportHeading, out: &mut dyn Write) -> Resu
 }
 
 fn begin(heading: &ExportHeading, format: ExportFormat, out: &mut dyn Write) -> io::Result<()> {
-    let title = heading.title.as_deref().unwrap_or("Conversation");
-    let place = heading.cwd.as_deref().unwrap_or_default();
     match format {
-        ExportFormat::Text | ExportFormat::Json => Ok(()),
+        ExportFormat::Text | ExportFormat::Json | ExportFormat::Jsonl => Ok(()),
         ExportFormat::Markdown => {
-            let title = title.replace('\n', " ");
+            let title = heading.title.as_deref().unwrap_or("Conversation").replace('\n', " ");
+            let place = heading.cwd.as_deref().unwrap_or_default();
             write!(out, "# {title}\n\nSession `{}` in `{place}`\n\n", heading.session_id)
         }
-        ExportFormat::Html => write!(
-            out,
-            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
-             <title>{title}</title>\n<style>{STYLE}</style>\n<h1>{title}</h1>\n<p class=\"place\">{} · {}</p>\n",
-            escaped(&heading.session_id),
-            escaped(place),
-            title = escaped(title),
-        ),
+        ExportFormat::Html => html::begin(heading, out),
     }
 }
 
-const STYLE: &str = "body{max-width:50rem;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;color:#222;background:#fff}\
-    div,pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.8rem 0}.user{background:#eef2f7;padding:.6rem .8rem;border-radius:.4rem}\
-    pre{font:13px/1.4 ui-monospace,monospace;background:#f6f6f6;padding:.6rem .8rem;border-radius:.4rem;max-height:24rem;overflow:auto}\
-    summary{color:#666;cursor:pointer}.error{color:#a00}.place{color:#666}\
-    @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}.user{background:#24303c}pre{background:#222}}";
-
 fn end(format: ExportFormat, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        ExportFormat::Html => out.write_all(b"</html>\n"),
-        ExportFormat::Text | ExportFormat::Markdown | ExportFormat::Json => Ok(()),
+        ExportFormat::Html => html::end(out),
+        ExportFormat::Text | ExportFormat::Markdown | ExportFormat::Json | ExportFormat::Jsonl => Ok(()),
     }
 }
 
@@ -137,8 +176,8 @@ pub fn write_moment(moment: NarrativeItem<'_>, format: ExportFormat, out: &mut d
     match format {
         ExportFormat::Text => as_text(moment, out),
         ExportFormat::Markdown => as_markdown(moment, out),
-        ExportFormat::Html => as_html(moment, out),
-        ExportFormat::Json => Ok(()),
+        ExportFormat::Html => html::write_item(moment, out),
+        ExportFormat::Json | ExportFormat::Jsonl => Ok(()),
     }
 }
 
@@ -174,47 +213,11 @@ fn fence(text: &str) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
-fn as_html(moment: NarrativeItem<'_>, out: &mut dyn Write) -> io::Result<()> {
-    match moment {
-        NarrativeItem::User(text) => writeln!(out, "<div class=\"user\">{}</div>", escaped(text.trim_end())),
-        NarrativeItem::Assistant(text) => writeln!(out, "<div>{}</div>", escaped(text.trim_end())),
-        NarrativeItem::Call { tool, input } => writeln!(
-            out,
-            "<details><summary>{}</summary><pre>{}</pre></details>",
-            escaped(tool),
-            escaped(&cut(input, MAX_CALL_CHARS))
-        ),
-        NarrativeItem::Result { text, is_error } => writeln!(
-            out,
-            "<details><summary{}>result</summary><pre>{}</pre></details>",
-            if is_error { " class=\"error\"" } else { "" },
-            escaped(&cut(text.trim_end(), MAX_RESULT_CHARS))
-        ),
-        NarrativeItem::Image => out.write_all(b"<p>(image)</p>\n"),
-        NarrativeItem::Summary(_) => Ok(()),
-    }
-}
-
 fn cut(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
-}
-
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            c if c.is_control() && c != '\n' && c != '\t' => safe.push('\u{fffd}'),
-            c => safe.push(c),
-        }
-    }
-    safe
 }
 
 #[cfg(test)]
@@ -233,7 +236,7 @@ mod tests {
         std::fs::write(&path, LINES).unwrap();
         let heading = ExportHeading { session_id: "S".into(), title: Some("A <title>".into()), cwd: Some("/r".into()) };
         let mut out = Vec::new();
-        write(&path, &heading, format, &mut out).unwrap();
+        write(&path, &heading, (format, &ExportRedaction::default()), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -259,6 +262,43 @@ mod tests {
             exported(ExportFormat::Text),
             "> make <b>it</b>\n\nDone.\n\n* Bash {\"command\":\"echo '```'\"}\n\n"
         );
+    }
+
+    // [LNG-40]
+    #[test]
+    fn a_page_needs_nothing_and_shows_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let key = format!("sk-ant-{}", "aB3dE6gH9".repeat(4));
+        let line = serde_json::json!({"type": "assistant", "message": {"content": [
+            {"type": "text", "text": format!("the key is {key}")},
+            {"type": "tool_use", "name": "Edit", "input": {"file_path": "/r/a.rs", "old_string": "a\nb\n", "new_string": "a\nc\n"}},
+            {"type": "tool_use", "name": "Bash", "input": {"command": format!("echo \"{key}\" \\ Project-X")}},
+        ]}});
+        std::fs::write(&path, format!("{line}\n")).unwrap();
+        let exported = |format| {
+            let redaction = ExportRedaction::of_secrets(&sys::Env::default()).and("(?i)project-x").unwrap();
+            let mut out = Vec::new();
+            write(&path, &ExportHeading::default(), (format, &redaction), &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let page = exported(ExportFormat::Html);
+        assert!(page.contains("Content-Security-Policy") && page.contains("default-src 'none'"), "{page}");
+        for outside in ["<script", "<link", "<img", "src=", "@import", "url("] {
+            assert!(!page.contains(outside), "{outside}: {page}");
+        }
+        assert!(page.contains("<span class=\"del\">-b</span>\n<span class=\"add\">+c</span>"), "{page}");
+        assert!(!page.contains(&key) && !page.contains("Project-X") && page.contains("[redacted]"), "{page}");
+        let lines = exported(ExportFormat::Jsonl);
+        assert!(lines.contains(&key) && !lines.contains("Project-X"), "lines are only redacted on request: {lines}");
+        assert!(serde_json::from_str::<serde_json::Value>(&lines).is_ok());
+        assert!(ExportRedaction::default().and("(").is_err() && ExportRedaction::default().and("a*").is_err());
+    }
+
+    // [LNG-42]
+    #[test]
+    fn exported_lines_are_the_bytes_of_the_transcript() {
+        assert_eq!(exported(ExportFormat::Jsonl), LINES);
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod grants;
 pub mod history;
 pub mod hooks;
 pub mod host;
+pub mod import;
 pub mod ledger;
 pub mod mcp;
 pub mod messages;

@@ -87,6 +87,22 @@ pub fn bounded(words: &str, max_chars: usize) -> std::borrow::Cow<'_, str> {
 pub const COMMAND_CAVEAT: &str = "<local-command-caveat>The next messages come from a command the user ran in gimlet. They ask for nothing: do not \
      answer them unless the user refers to them.</local-command-caveat>";
 
+/// Stands before a conversation that was held in another program.
+pub fn imported(program: &str) -> String {
+    format!(
+        "<system-reminder>\nThe conversation that begins here was held in another program, {program}, and imported. Where a tool of this \
+         session does the same, its calls appear as calls of that tool; other calls stand as text with the name of the tool in \
+         brackets. Files may have changed since: read a file again before you rely on what is shown of it.\n</system-reminder>"
+    )
+}
+
+/// A summary that another program made of its conversation.
+pub fn imported_summary(summary: &str) -> String {
+    format!(
+        "The conversation before this point was summarised in the program it was held in. Its summary:\n\n{summary}"
+    )
+}
+
 /// A question outside of the conversation.
 pub fn side_question(question: &str) -> String {
     format!(

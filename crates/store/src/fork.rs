@@ -143,6 +143,24 @@ impl<'s> ForkCopy<'s> {
     }
 }
 
+/// A line with its session id replaced, every other byte as it is. `None` for a line that names no session.
+pub fn with_session_id(line: &str, id: &str) -> Option<String> {
+    let values: SessionFields<'_> = serde_json::from_str(line).ok()?;
+    let id = serde_json::to_string(id).ok()?;
+    let mut places: Vec<Range<usize>> =
+        [values.session_id, values.other_session_id].into_iter().flatten().map(|old| range(line, old)).collect();
+    sys::compact_sort::sort_by_key(&mut places, |at| at.start);
+    let mut out = String::with_capacity(line.len() + 8);
+    let mut done = 0;
+    for at in &places {
+        out.push_str(&line[done..at.start]);
+        out.push_str(&id);
+        done = at.end;
+    }
+    out.push_str(&line[done..]);
+    (!places.is_empty()).then_some(out)
+}
+
 fn range(line: &str, value: &RawValue) -> Range<usize> {
     let start = (value.get().as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
     start..start + value.get().len()

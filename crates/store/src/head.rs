@@ -155,6 +155,7 @@ lenient! {
         tag: LenientText<'a> = "tag",
         summary: LenientText<'a> = "summary",
         branch: LenientText<'a> = "gitBranch",
+        slug: LenientText<'a> = "slug",
         is_sidechain: LenientFlag = "isSidechain",
         is_meta: LenientFlag = "isMeta",
         is_compact_summary: LenientFlag = "isCompactSummary",

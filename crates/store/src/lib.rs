@@ -17,6 +17,7 @@ pub mod live_sessions;
 pub mod narrative;
 pub mod pastes;
 mod pieces;
+pub mod place;
 pub mod purge;
 pub mod record;
 pub mod relocate;

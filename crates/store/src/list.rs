@@ -59,6 +59,8 @@ pub struct SessionInfo {
     pub moved_from: Option<String>,
     /// Another program moved the session away without recording where to.
     pub is_gone: bool,
+    /// The name of the conversation's plan.
+    pub slug: Option<String>,
     /// The custom and the generated title.
     pub titles: [Option<String>; 2],
 }
@@ -160,7 +162,7 @@ pub fn archive_mark(transcript: &Path) -> PathBuf {
     transcript.with_extension("").join("archived.json")
 }
 
-fn is_archived(transcript: &Path) -> bool {
+pub(crate) fn is_archived(transcript: &Path) -> bool {
     #[derive(serde::Deserialize)]
     struct ArchiveMark {
         archived: bool,
@@ -271,6 +273,7 @@ impl SessionInfo {
     /// Takes values for which the last line that has one decides.
     fn take_last(&mut self, line: &LineHead<'_>) {
         replace(&mut self.branch, line.branch.owned());
+        replace(&mut self.slug, line.slug.owned());
         match line.kind.as_str() {
             Some("custom-title") => replace(&mut self.titles[0], line.custom_title.owned()),
             Some("ai-title") => replace(&mut self.titles[1], line.ai_title.owned()),

@@ -1,25 +1,31 @@
-//! Removes old sessions with their files. Runs at most once a day; never removes a session that is open, memory notes
-//! or the prompt history. The first sweep that would remove a session only announces it; the next one, at least a day
-//! later, removes. No link is followed.
+//! Removes old sessions with their files. Runs at most once a day; never removes a session that is open, named, tagged or
+//! archived, memory notes or the prompt history. Everything is announced once before it is removed: a sweep removes what
+//! an earlier one, at least a day before, has announced, and announces the rest. No link is followed.
+
+mod announced;
 
 use crate::layout::StoreLayout;
+use crate::list::{self, SessionInfo};
 use crate::live_sessions;
+use announced::AnnouncedEntries;
 use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+/// After how many days a session is old, when the settings do not say.
+pub const DEFAULT_DAYS: u32 = 30;
 const DAY: Duration = Duration::from_hours(24);
 /// The modification time of this file is the time of the last sweep.
 const STAMP_FILE: &str = ".last-cleanup";
-/// Exists when the user was informed that sessions will be removed.
-const ANNOUNCED_FILE: &str = ".cleanup-announced";
+/// Plans are named after words, not after their session.
+const PLANS: &str = "plans";
 /// Folders with one entry per session, or with entries that belong to no session; each entry's age decides.
 const FOLDERS: [&str; 10] = [
     "file-history",
     "tasks",
-    "plans",
+    PLANS,
     "paste-cache",
     "image-cache",
     "uploads",
@@ -31,17 +37,112 @@ const FOLDERS: [&str; 10] = [
 /// How many levels below a session's folder are searched for newer files.
 const DEPTH: usize = 4;
 
+/// How much is removed or announced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SweepCount {
+    pub sessions: usize,
+    /// Entries that belong to no session, or to one that is gone: pastes, debug logs, plans.
+    pub others: usize,
+}
+
+impl SweepCount {
+    pub fn is_zero(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// Why an old session stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptReason {
+    /// A process has it open.
+    Open,
+    Named,
+    Tagged,
+    Archived,
+}
+
+/// A session that was not used for long.
+#[derive(Clone, Debug)]
+pub struct OldSession {
+    pub id: String,
+    /// What the session is called in lists; `None` for what is left of one without a transcript.
+    pub title: Option<String>,
+    /// Milliseconds since the epoch.
+    pub modified_at: u64,
+    /// A transcript and the folder beside it, or only one of them.
+    pub paths: Vec<PathBuf>,
+    /// `None`: it goes.
+    pub kept: Option<KeptReason>,
+    /// The removal was announced, at least a day ago.
+    pub is_announced: bool,
+}
+
+/// An entry of one of the other folders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OldEntry {
+    pub path: PathBuf,
+    pub is_announced: bool,
+}
+
+/// What a sweep would do now.
+#[derive(Clone, Debug, Default)]
+pub struct SweepPlan {
+    pub sessions: Vec<OldSession>,
+    pub others: Vec<OldEntry>,
+}
+
+/// What a sweep has done.
+#[derive(Debug)]
 pub enum SweepResult {
     /// The last sweep was less than a day ago.
     NotDue,
-    /// The next sweep will remove this many sessions.
-    Announced(usize),
-    /// This many sessions were removed.
-    Removed(usize),
+    Swept {
+        removed: SweepCount,
+        /// What the next sweep will remove. The caller tells the user, then calls `record`.
+        announcement: SweepAnnouncement,
+    },
 }
 
-/// Removes sessions that were not modified for `age`. `now` is the time since the epoch. Blocking.
+/// What has to be told before it may be removed.
+#[derive(Debug)]
+pub struct SweepAnnouncement {
+    pub count: SweepCount,
+    entries: AnnouncedEntries,
+    file: PathBuf,
+}
+
+impl SweepAnnouncement {
+    /// Remembers that the user was told. Before this nothing of it is removed.
+    pub fn record(self) -> io::Result<()> {
+        self.entries.write(&self.file)
+    }
+}
+
+/// What a sweep would do, without doing anything. Blocking.
+pub fn plan(layout: &StoreLayout, age: Duration, now: Duration) -> SweepPlan {
+    let announced = AnnouncedEntries::read(&announced::file(layout));
+    plan_with(layout, &SweepLimit::new(layout, age, now), &announced)
+}
+
+fn plan_with(layout: &StoreLayout, limit: &SweepLimit, announced: &AnnouncedEntries) -> SweepPlan {
+    let told = |path: &Path| announced.since(layout, path).is_some_and(|at| limit.now.saturating_sub(at) >= DAY);
+    let mut sessions = sessions(layout, limit);
+    for session in &mut sessions {
+        session.is_announced = session.paths.iter().all(|path| told(path));
+    }
+    let folders = FOLDERS.map(|folder| layout.home().join(folder));
+    let inside = folders.iter().filter(|folder| is_folder(folder)).flat_map(|folder| entries(folder));
+    let mut old: Vec<PathBuf> = inside.filter(|path| limit.is_old(path)).collect();
+    if !old.is_empty() {
+        // What belongs to a session that stays stays with it: its checkpoints, tasks, plan.
+        let kept = kept_names(layout, limit, old.iter().any(|path| path.starts_with(layout.home().join(PLANS))));
+        old.retain(|path| !kept.iter().any(|name| starts_with(path, name)));
+    }
+    let others = old.into_iter().map(|path| OldEntry { is_announced: told(&path), path }).collect();
+    SweepPlan { sessions, others }
+}
+
+/// Removes what was not modified for `age` and was announced. `now` is the time since the epoch. Blocking.
 pub fn sweep(layout: &StoreLayout, age: Duration, now: Duration) -> io::Result<SweepResult> {
     let stamp = layout.home().join(STAMP_FILE);
     if modified(&stamp).is_some_and(|at| now.saturating_sub(at) < DAY) {
@@ -49,35 +150,34 @@ pub fn sweep(layout: &StoreLayout, age: Duration, now: Duration) -> io::Result<S
     }
     // Written before the work, so that another process that starts now does not sweep too.
     sys::fs::atomic_write(&stamp, b"", 0o600)?;
-    let limit =
-        SweepLimit { age, now, live: live_sessions::live(layout).into_iter().map(|owner| owner.session_id).collect() };
-    let sessions = sessions(layout, &limit);
-    let announced = layout.home().join(ANNOUNCED_FILE);
-    if !sessions.is_empty() && !announced.exists() {
-        sys::fs::atomic_write(&announced, b"", 0o600)?;
-        return Ok(SweepResult::Announced(sessions.len()));
-    }
-    for folder in FOLDERS.map(|folder| layout.home().join(folder)) {
-        if !is_folder(&folder) {
-            continue;
-        }
-        for path in entries(&folder) {
-            if !limit.is_live(&path) && limit.is_old(&path) {
-                remove(&path);
-            }
-        }
-    }
-    // Checked again: a session may have been resumed meanwhile.
-    let live: BTreeSet<String> = live_sessions::live(layout).into_iter().map(|owner| owner.session_id).collect();
-    let limit = SweepLimit { live, ..limit };
-    let mut removed = 0;
-    for session in sessions {
-        if session.paths.iter().all(|path| !limit.is_live(path) && limit.is_old(path)) {
+    let file = announced::file(layout);
+    let before = AnnouncedEntries::read(&file);
+    let plan = plan_with(layout, &SweepLimit::new(layout, age, now), &before);
+    // Looked at again: a session may have been resumed or named meanwhile.
+    let limit = SweepLimit::new(layout, age, now);
+    let (mut removed, mut count) = (SweepCount::default(), SweepCount::default());
+    let mut told = AnnouncedEntries::default();
+    for session in plan.sessions.into_iter().filter(|session| session.kept.is_none()) {
+        if !session.is_announced {
+            count.sessions += usize::from(session.paths.iter().any(|path| before.since(layout, path).is_none()));
+            session.paths.iter().for_each(|path| told.add(layout, path, before.since(layout, path).unwrap_or(now)));
+        } else if session.paths.iter().all(|path| limit.is_old(path))
+            && limit.kept(&session.paths, &session.id).is_none()
+        {
             session.paths.iter().for_each(|path| remove(path));
-            removed += 1;
+            removed.sessions += 1;
         }
     }
-    Ok(SweepResult::Removed(removed))
+    for OldEntry { path, is_announced } in plan.others {
+        if is_announced {
+            remove(&path);
+            removed.others += 1;
+        } else {
+            count.others += usize::from(before.since(layout, &path).is_none());
+            told.add(layout, &path, before.since(layout, &path).unwrap_or(now));
+        }
+    }
+    Ok(SweepResult::Swept { removed, announcement: SweepAnnouncement { count, entries: told, file } })
 }
 
 struct SweepLimit {
@@ -87,9 +187,18 @@ struct SweepLimit {
 }
 
 impl SweepLimit {
-    fn is_live(&self, path: &Path) -> bool {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        self.live.iter().any(|id| name.starts_with(id.as_str()))
+    fn new(layout: &StoreLayout, age: Duration, now: Duration) -> Self {
+        let live = live_sessions::live(layout).into_iter().map(|owner| owner.session_id).collect();
+        Self { age, now, live }
+    }
+
+    /// Why the session with these files stays although it is old.
+    fn kept(&self, paths: &[PathBuf], id: &str) -> Option<KeptReason> {
+        if self.live.contains(id) {
+            return Some(KeptReason::Open);
+        }
+        let transcript = paths.iter().find(|path| path.extension().is_some())?;
+        kept_by_mark(&list::read(transcript)?, transcript)
     }
 
     /// True when nothing in `path` is newer than the limit.
@@ -104,9 +213,37 @@ impl SweepLimit {
     }
 }
 
-/// A transcript and the folder beside it, or only one of them.
-struct OldSession {
-    paths: Vec<PathBuf>,
+/// What the user has done to keep the session.
+fn kept_by_mark(info: &SessionInfo, transcript: &Path) -> Option<KeptReason> {
+    let [named, _] = &info.titles;
+    match (named, &info.tag) {
+        (Some(name), _) if !name.is_empty() => Some(KeptReason::Named),
+        (_, Some(_)) => Some(KeptReason::Tagged),
+        _ => list::is_archived(transcript).then_some(KeptReason::Archived),
+    }
+}
+
+/// The beginnings of the names of files that belong to sessions that stay: their ids and, when there are plans to decide
+/// about, the names of their plans, for which every transcript must be opened.
+fn kept_names(layout: &StoreLayout, limit: &SweepLimit, with_plans: bool) -> BTreeSet<String> {
+    let mut names = limit.live.clone();
+    for row in list::everywhere(layout) {
+        let stays = limit.live.contains(&row.id) || !limit.is_old(&row.path);
+        if stays && !with_plans {
+            names.insert(row.id);
+            continue;
+        }
+        let Some(info) = list::read(&row.path) else { continue };
+        if stays || kept_by_mark(&info, &row.path).is_some() {
+            names.extend(info.slug);
+            names.insert(row.id);
+        }
+    }
+    names
+}
+
+fn starts_with(path: &Path, name: &str) -> bool {
+    path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name))
 }
 
 fn sessions(layout: &StoreLayout, limit: &SweepLimit) -> Vec<OldSession> {
@@ -125,12 +262,21 @@ fn sessions(layout: &StoreLayout, limit: &SweepLimit) -> Vec<OldSession> {
                 SessionFile::Folder if !inside.contains(&path.with_extension("jsonl")) => vec![path.clone()],
                 SessionFile::Folder | SessionFile::Other => continue,
             };
-            if paths.iter().all(|path| !limit.is_live(path) && limit.is_old(path)) {
-                found.push(OldSession { paths });
+            if paths.iter().all(|path| limit.is_old(path)) {
+                found.push(old_session(limit, &name, paths));
             }
         }
     }
     found
+}
+
+fn old_session(limit: &SweepLimit, name: &str, paths: Vec<PathBuf>) -> OldSession {
+    let id = name.split('.').next().unwrap_or_default().to_owned();
+    let info = paths.iter().find(|path| path.extension().is_some()).and_then(|path| list::read(path));
+    let title = info.and_then(|info| info.title.or(info.summary).or(info.first_prompt).or(info.last_prompt));
+    let modified_at = paths.iter().filter_map(|path| modified(path)).max().unwrap_or_default();
+    let kept = limit.kept(&paths, &id);
+    OldSession { id, title, modified_at: modified_at.as_millis() as u64, paths, kept, is_announced: false }
 }
 
 enum SessionFile {

@@ -8,6 +8,8 @@ const LIVE: &str = "33333333-3333-4333-8333-333333333333";
 const AGENT: &str = "44444444-4444-4444-8444-444444444444";
 const MONTH: Duration = Duration::from_hours(24 * 30);
 
+const NOTHING: SweepCount = SweepCount { sessions: 0, others: 0 };
+
 struct Place {
     dir: tempfile::TempDir,
     layout: StoreLayout,
@@ -43,8 +45,27 @@ impl Place {
         file.set_times(FileTimes::new().set_modified(at)).unwrap();
     }
 
-    fn sweep(&self, later: Duration) -> SweepResult {
-        sweep(&self.layout, MONTH, self.now + later).unwrap()
+    /// What was removed and what was announced; `None` when no sweep was due.
+    fn sweep(&self, later: Duration) -> Option<(SweepCount, SweepCount)> {
+        match sweep(&self.layout, MONTH, self.now + later).unwrap() {
+            SweepResult::NotDue => None,
+            SweepResult::Swept { removed, announcement } => {
+                let told = announcement.count;
+                announcement.record().unwrap();
+                Some((removed, told))
+            }
+        }
+    }
+
+    /// An old transcript that ends with this line.
+    fn session(&self, id: &str, line: &str) -> String {
+        let path = format!("projects/-p/{id}.jsonl");
+        self.write(&path, 40);
+        let prompt =
+            r#"{"type":"user","uuid":"u","message":{"role":"user","content":"hello"},"slug":"brave-old-plan"}"#;
+        fs::write(self.path(&path), format!("{prompt}\n{line}\n")).unwrap();
+        self.age(&path, 40);
+        path
     }
 }
 
@@ -78,10 +99,11 @@ fn furnished() -> Place {
 #[test]
 fn old_sessions_go_after_they_were_announced() {
     let place = furnished();
-    assert_eq!(place.sweep(Duration::ZERO), SweepResult::Announced(1));
+    assert_eq!(place.sweep(Duration::ZERO), Some((NOTHING, SweepCount { sessions: 1, others: 1 })));
     assert!(place.has(&format!("projects/-p/{OLD}.jsonl")) && place.has("plans/old.md"));
-    assert_eq!(place.sweep(DAY / 2), SweepResult::NotDue);
-    assert_eq!(place.sweep(DAY + Duration::from_hours(1)), SweepResult::Removed(1));
+    assert_eq!(place.sweep(DAY / 2), None);
+    let next = place.sweep(DAY + Duration::from_hours(1));
+    assert_eq!(next, Some((SweepCount { sessions: 1, others: 1 }, NOTHING)));
     assert!(!place.has(&format!("projects/-p/{OLD}.jsonl")) && !place.has(&format!("projects/-p/{OLD}")));
     assert!(!place.has("plans/old.md"));
     for kept in [
@@ -109,9 +131,78 @@ fn links_are_not_followed() {
     std::os::unix::fs::symlink(place.path("elsewhere"), place.path(&format!("projects/-p/{OLD}"))).unwrap();
     std::os::unix::fs::symlink(place.path("elsewhere"), place.path("projects/linked")).unwrap();
     std::os::unix::fs::symlink(place.path("elsewhere"), place.path("plans")).unwrap();
-    place.write(".cleanup-announced", 0);
     let far = MONTH + DAY * 2;
     // The folder of plans is a link: its target must not be touched.
     place.sweep(far);
+    place.sweep(far + DAY * 2);
     assert!(place.has("elsewhere/precious.txt"));
+}
+
+// [LNG-39]
+#[test]
+fn nothing_goes_that_was_not_announced_itself() {
+    let place = furnished();
+    place.sweep(Duration::ZERO);
+    // A second session became old after the first announcement.
+    let late = place.session("55555555-5555-4555-8555-555555555555", "{}");
+    place.write("debug/log.txt", 40);
+    let next = place.sweep(DAY + Duration::from_hours(1)).unwrap();
+    assert_eq!(next, (SweepCount { sessions: 1, others: 1 }, SweepCount { sessions: 1, others: 1 }));
+    assert!(place.has(&late) && place.has("debug/log.txt") && !place.has(&format!("projects/-p/{OLD}.jsonl")));
+    let last = place.sweep(DAY * 2 + Duration::from_hours(2)).unwrap();
+    assert_eq!(last.0, SweepCount { sessions: 1, others: 1 });
+    assert!(!place.has(&late) && !place.has("debug/log.txt"));
+}
+
+// [LNG-39]
+#[test]
+fn an_announcement_that_nobody_saw_does_not_count() {
+    let place = furnished();
+    // The process ended before it could tell.
+    drop(sweep(&place.layout, MONTH, place.now).unwrap());
+    let next = place.sweep(DAY + Duration::from_hours(1)).unwrap();
+    assert_eq!(next, (NOTHING, SweepCount { sessions: 1, others: 1 }));
+    // The mark of an earlier version names nothing.
+    fs::write(place.path(".cleanup-announced"), "").unwrap();
+    let next = place.sweep(DAY * 2 + Duration::from_hours(2)).unwrap();
+    assert_eq!(next.0, NOTHING);
+}
+
+// [LNG-39]
+#[test]
+fn named_tagged_and_archived_sessions_stay_with_their_files() {
+    let place = furnished();
+    let ids = ["a", "b", "c"].map(|n| OLD.replace('1', n));
+    let named = place.session(&ids[0], r#"{"type":"custom-title","customTitle":"Kept","sessionId":"s"}"#);
+    let tagged = place.session(&ids[1], r#"{"type":"tag","tag":"later","sessionId":"s"}"#);
+    let archived = place.session(&ids[2], "{}");
+    place.write(&format!("projects/-p/{}/archived.json", ids[2]), 40);
+    fs::write(place.path(&format!("projects/-p/{}/archived.json", ids[2])), r#"{"archived":true}"#).unwrap();
+    place.age(&format!("projects/-p/{}/archived.json", ids[2]), 40);
+    place.age(&format!("projects/-p/{}", ids[2]), 40);
+    let own = [format!("file-history/{}", ids[0]), format!("tasks/{}", ids[1]), "plans/brave-old-plan.md".to_owned()];
+    own.iter().for_each(|path| place.write(path, 40));
+    let reasons: Vec<_> =
+        plan(&place.layout, MONTH, place.now).sessions.iter().filter_map(|session| session.kept).collect();
+    let mut expected = vec![KeptReason::Open, KeptReason::Named, KeptReason::Tagged, KeptReason::Archived];
+    for reason in reasons {
+        expected.retain(|other| *other != reason);
+    }
+    assert!(expected.is_empty(), "{expected:?} is not told");
+    for days in [0, 2, 4] {
+        place.sweep(DAY * days);
+    }
+    assert!(!place.has(&format!("projects/-p/{OLD}.jsonl")));
+    for kept in [named, tagged, archived].iter().chain(&own) {
+        assert!(place.has(kept), "{kept}");
+    }
+    // Taking the name away lets it go, after it was announced.
+    let path = place.path(&format!("projects/-p/{}.jsonl", ids[0]));
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"Kept\"", "\"\"")).unwrap();
+    place.age(&format!("projects/-p/{}.jsonl", ids[0]), 40);
+    place.sweep(DAY * 6);
+    assert!(path.exists());
+    place.sweep(DAY * 8);
+    assert!(!path.exists());
 }

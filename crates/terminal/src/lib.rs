@@ -5,6 +5,7 @@
 pub mod editor;
 pub mod glyphs;
 pub mod highlight;
+pub mod html;
 pub mod keys;
 pub mod markdown;
 pub mod style;

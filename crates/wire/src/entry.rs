@@ -302,6 +302,20 @@ pub enum MetaEntry {
         #[serde(rename = "costUSD")]
         cost_usd: Option<f64>,
     },
+    /// The conversation before this line was held in another program.
+    XImported {
+        source: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        source_version: Option<String>,
+        /// The session's id there.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        source_id: Option<String>,
+        /// The model that was last used there.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        timestamp: String,
+        session_id: String,
+    },
     /// The checkpoint of a prompt: the files that earlier turns changed, as they are now.
     FileHistorySnapshot {
         message_id: String,

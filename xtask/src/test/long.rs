@@ -8,6 +8,7 @@ use crate::record;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// One test whose size is set by the environment.
 struct LongForm {
@@ -20,6 +21,8 @@ struct LongForm {
     piece: usize,
     /// Built in the release profile, because memory is measured.
     release: bool,
+    /// How long a piece may take.
+    limit: Duration,
 }
 
 const FORMS: &[LongForm] = &[
@@ -31,12 +34,23 @@ const FORMS: &[LongForm] = &[
     // Each sample is a command in four folders, judged with and without rules.
     LongForm::sampled("silent forms", "gimlet-cli", "silent_forms::random_silent", 3_000),
     LongForm { piece: 10_000, ..LongForm::sampled("edit forms", "gimlet-tools", "edit_forms::random_edits", 100_000) },
-    LongForm { name: "soak", package: "gimlet-cli", test: "soak::", samples: 2_000, piece: 2_000, release: true },
+    LongForm {
+        name: SOAK,
+        package: "gimlet-cli",
+        test: "soak::",
+        samples: 10_000,
+        piece: 10_000,
+        release: true,
+        limit: Duration::from_hours(2),
+    },
 ];
+
+/// The test with many turns in one session.
+const SOAK: &str = "soak";
 
 impl LongForm {
     const fn sampled(name: &'static str, package: &'static str, test: &'static str, samples: usize) -> Self {
-        Self { name, package, test, samples, piece: 500, release: false }
+        Self { name, package, test, samples, piece: 500, release: false, limit: queue::TEST_TIMEOUT }
     }
 
     fn pieces(&self) -> usize {
@@ -56,6 +70,23 @@ pub(crate) fn long(root: &Path, only: Option<&str>) -> Result<()> {
     Ok(())
 }
 
+/// `cargo xtask soak [--turns N]`: one session of many turns in the release build. Only the full count is recorded.
+pub(crate) fn soak(root: &Path, turns: Option<usize>) -> Result<()> {
+    let form = FORMS.iter().find(|form| form.name == SOAK).context("there is no soak test")?;
+    let Some(turns) = turns else { return run_form(root, form) };
+    let built = build::build_profile(root, &[form.package.to_owned()], form.release)?;
+    let list = queue::list(&built.tests, Some(form.test))?;
+    let env = BTreeMap::from([("GIMLET_SAMPLES".to_owned(), turns.to_string())]);
+    let queue = TestQueue { binaries: &built.tests, env, workers: 1, limit: form.limit };
+    for run in queue.run(&list.cases, |_, _| {}) {
+        println!("   {:.0} s\n{}", run.took.as_secs_f64(), run.output);
+        if !run.passed {
+            bail!("the soak of {turns} turns failed");
+        }
+    }
+    Ok(())
+}
+
 fn run_form(root: &Path, form: &LongForm) -> Result<()> {
     println!("== {}: {} samples in {} pieces", form.name, form.samples, form.pieces());
     let built = build::build_profile(root, &[form.package.to_owned()], form.release)?;
@@ -64,13 +95,16 @@ fn run_form(root: &Path, form: &LongForm) -> Result<()> {
     for piece in finished(root, form)..form.pieces() {
         let env = [("GIMLET_SAMPLES", form.piece), ("GIMLET_SEED", 20_261_118 + piece)];
         let env: BTreeMap<String, String> = env.iter().map(|(k, v)| ((*k).to_owned(), v.to_string())).collect();
-        let queue = TestQueue { binaries: &built.tests, env, workers: 1, limit: queue::TEST_TIMEOUT };
+        let queue = TestQueue { binaries: &built.tests, env, workers: 1, limit: form.limit };
         for run in queue.run(std::slice::from_ref(case), |_, _| {}) {
             if !run.passed {
                 record::row(root, "long", form.name, &format!("piece {piece} of {} FAILED", form.pieces()))?;
                 bail!("piece {piece} failed (GIMLET_SEED={}):\n{}", 20_261_118 + piece, run.output);
             }
             println!("   piece {} of {}: {:.0} s", piece + 1, form.pieces(), run.took.as_secs_f64());
+            if form.name == SOAK {
+                println!("{}", run.output);
+            }
         }
         std::fs::write(progress_file(root, form), (piece + 1).to_string())?;
     }

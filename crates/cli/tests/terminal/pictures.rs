@@ -93,11 +93,12 @@ pictures! {
     model: "The models with context window and price", scenes::model();
     mcp: "The servers and their state", scenes::mcp();
     context: "What fills the context", scenes::context();
+    usage: "What the conversation cost, by model", scenes::usage();
 }
 
 #[test]
 fn every_picture_is_shown_somewhere() {
-    let pages = ["README.md", "docs/terminal.md"].map(|page| folder().join("../..").join(page));
+    let pages = ["README.md", "docs/terminal.md", "docs/cost.md"].map(|page| folder().join("../..").join(page));
     let text: String = pages.iter().map(|page| std::fs::read_to_string(page).unwrap()).collect();
     for name in NAMES {
         let picture = format!("pictures/{}.svg)", file_name(name));

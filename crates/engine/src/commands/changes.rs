@@ -99,7 +99,8 @@ pub(super) async fn export(session: &LiveSession, file: &str) -> CommandReply {
         ExportFormat::Text => write_new(&path, |out| out.write_all(as_text(session).as_bytes())),
         format => match recorded(session).await {
             Ok((transcript, heading)) => write_new(&path, |out| {
-                export::write(&transcript, &heading, format, out)
+                let redaction = export::ExportRedaction::of_secrets(&session.io.rules.watch.env);
+                export::write(&transcript, &heading, (format, &redaction), out)
                     .map_err(|error| std::io::Error::other(error.to_string()))
             }),
             Err(why) => return CommandReply::refused(why),

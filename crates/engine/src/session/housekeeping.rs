@@ -7,7 +7,7 @@ use session_parts::host::HostSender;
 use session_parts::worktree;
 use std::path::PathBuf;
 use std::time::Duration;
-use store::sweep::{SweepResult, sweep};
+use store::sweep::{DEFAULT_DAYS, SweepCount, SweepResult, sweep};
 use store::{Persistence, StoreLayout};
 use sys::Env;
 use wire::counting::counted;
@@ -15,7 +15,6 @@ use wire::settings::SettingsSource;
 
 /// The first request has priority.
 const START_DELAY: Duration = Duration::from_secs(1);
-const DEFAULT_DAYS: u32 = 30;
 
 /// `None` when nothing may be removed.
 pub(crate) fn cleanup(io: &SessionIo) -> Option<BoxFuture<'static, ()>> {
@@ -52,20 +51,40 @@ pub(crate) fn remove_dead_records(io: &SessionIo) -> impl Future<Output = ()> + 
     }
 }
 
+fn announced_text(count: SweepCount, days: u32) -> String {
+    let what = match (count.sessions, count.others) {
+        (0, others) => counted(others as u64, "old file"),
+        (sessions, 0) => counted(sessions as u64, "session"),
+        (sessions, others) => {
+            format!("{} and {}", counted(sessions as u64, "session"), counted(others as u64, "other file"))
+        }
+    };
+    let days = counted(days, "day");
+    format!(
+        "{what} unused for {days} will be removed from tomorrow on. Named, tagged and archived sessions stay; `gimlet sessions \
+         sweep --dry-run` lists the others. Set cleanupPeriodDays to keep sessions longer."
+    )
+}
+
 async fn remove_old(age: Duration, days: u32, (env, host, project): (Env, HostSender, PathBuf)) {
     let layout = StoreLayout::new(&env);
     let now = Duration::from_millis(sys::clock::now_ms());
     let swept = tokio::task::spawn_blocking(move || sweep(&layout, age, now)).await;
     match swept {
         Ok(Ok(SweepResult::NotDue)) | Err(_) => return,
-        Ok(Ok(SweepResult::Announced(sessions))) => {
-            let unused = format!("{} unused for {}", counted(sessions, "session"), counted(days, "day"));
-            host.notice(format!(
-                "{unused} will be removed from tomorrow on. Set cleanupPeriodDays to keep sessions longer."
-            ))
-            .await;
+        Ok(Ok(SweepResult::Swept { removed, announcement })) => {
+            if !removed.is_zero() {
+                tracing::info!(sessions = removed.sessions, others = removed.others, "what was announced was removed");
+            }
+            if !announcement.count.is_zero() {
+                host.notice(announced_text(announcement.count, days)).await;
+            }
+            // Only what was told may be removed.
+            match tokio::task::spawn_blocking(move || announcement.record()).await {
+                Ok(Err(error)) => tracing::warn!(%error, "the announcement of a sweep could not be recorded"),
+                Ok(Ok(())) | Err(_) => {}
+            }
         }
-        Ok(Ok(SweepResult::Removed(sessions))) => tracing::info!(sessions, "old sessions were removed"),
         Ok(Err(error)) => tracing::warn!(%error, "old sessions could not be swept"),
     }
     worktree::sweep(&project, age, &env).await;

@@ -535,3 +535,17 @@ pub(crate) fn context() -> ScreenPicture {
     });
     picture
 }
+
+pub(crate) fn usage() -> ScreenPicture {
+    let shop = Shop::scripted(DARK, [ScriptedReply::text("Hello."), ScriptedReply::text("Twelve.")]);
+    let mut terminal = shop.open((96, 28), &[]);
+    shop.answered(&mut terminal, "hello", "Hello.");
+    shop.answered(&mut terminal, "how many tests are there?", "Twelve.");
+    let mut picture = shop.asked(&mut terminal, "/usage", &["Total cost", "esc to close"]);
+    picture.replace(|row| {
+        const NAME: &str = "Time: ";
+        let at = row.find(NAME).map(|at| at + NAME.len());
+        at.map(|at| (at..row.trim_end().len(), "2 s at the model, 41 s in all".to_owned())).into_iter().collect()
+    });
+    picture
+}
