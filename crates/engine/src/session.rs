@@ -16,10 +16,11 @@ mod mid_turn;
 pub(crate) mod notes;
 mod parts;
 pub(crate) mod plan;
+pub(crate) mod prompt_marks;
 pub(crate) mod reminders;
 mod resources;
 pub(crate) mod results;
-pub(crate) mod rewind;
+mod rewind;
 mod side_question;
 mod skills;
 pub(crate) mod spending;
@@ -241,7 +242,7 @@ impl LiveSession {
         self.record_queued(prompt)?;
         let uuid = prompt.uuid.clone().unwrap_or_else(sys::id::uuid);
         self.io.begin_checkpoint(&uuid)?;
-        self.io.mark_prompt(&uuid);
+        self.io.mark_point(&uuid);
         let line = UserLine {
             message: user_message(content),
             uuid: Some(uuid),

@@ -289,7 +289,7 @@ impl ModelContext {
     /// The conversation goes on with an earlier history.
     pub fn go_back(&mut self, history: History, sent_date: Option<String>, is_context_sent: bool) {
         self.history = history;
-        self.cache.note_edit("going back");
+        self.cache.note_edit("rewind");
         self.prompt_at = None;
         self.compaction.begin_session();
         self.reminders.sent_date = sent_date;

@@ -33,6 +33,7 @@ pub mod queue;
 pub mod record;
 pub mod reply;
 pub mod responses;
+pub mod rewound;
 pub mod rule_suggestions;
 pub mod screen_reader;
 pub mod select;
@@ -142,6 +143,8 @@ pub enum AppEffect {
         session: String,
         prompt: String,
     },
+    /// Go on with an earlier session, by its id.
+    ReturnTo(String),
     /// The engine changed the working directory of the session.
     Moved {
         session: String,
@@ -367,6 +370,7 @@ pub struct App {
     offered_text: Option<String>,
     /// Sent once the next conversation has begun.
     next_submission: Option<Submission>,
+    pasted_prompts: rewound::PastedPrompts,
     transcript: TranscriptView,
     keys: KeyState,
     /// Not printed yet.
@@ -410,6 +414,7 @@ impl App {
             sent_command: None,
             offered_text: None,
             next_submission: None,
+            pasted_prompts: rewound::PastedPrompts::default(),
             transcript: TranscriptView::default(),
             keys: KeyState::default(),
             banner: None,
@@ -541,6 +546,7 @@ impl App {
         self.alerts.clear_idle();
         self.mark(ScreenReaderMark::Sent);
         self.print_prompt(&submission.shown);
+        self.pasted_prompts.remember(&submission);
         let mut turn = RunningTurn::new(self.now);
         let command = submission.expanded.trim().strip_prefix('!').map(str::trim).filter(|command| !command.is_empty());
         let mut prompt = PromptMessage {

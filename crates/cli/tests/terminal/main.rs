@@ -22,6 +22,7 @@ mod prompt;
 mod queue;
 mod reading;
 mod record;
+mod rewind;
 mod screens;
 mod session;
 mod tmux;

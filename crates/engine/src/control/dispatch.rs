@@ -196,6 +196,9 @@ impl SessionControl {
             HostRequest::Interrupt(_) => {
                 RequestOutcome::Response(ControlResponse::unsupported(request_id, "interrupt"))
             }
+            HostRequest::CompactPart(_) => {
+                RequestOutcome::Response(ControlResponse::unsupported(request_id, "x_compact_part"))
+            }
             HostRequest::Unknown(subtype) => {
                 RequestOutcome::Response(ControlResponse::unsupported(request_id, &subtype))
             }

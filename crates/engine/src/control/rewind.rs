@@ -8,7 +8,7 @@ use crate::rewind::RewindPlace;
 use serde_json::{Value, json};
 use session_parts::command::RequestRefusal;
 use session_parts::rewind;
-use store::checkpoints::{OverwriteChoice, RewindPart};
+use store::checkpoints::{OverwriteChoice, RewindPart, RewindTarget};
 use wire::control::{RewindConversation, RewindFiles};
 
 impl SessionControl {
@@ -27,9 +27,9 @@ impl SessionControl {
                 let point = log.prompts.iter().find(|point| point.uuid == asked.user_message_id);
                 let point = point.filter(|point| point.has_checkpoint).ok_or_else(unknown)?;
                 let done = if asked.dry_run == Some(true) {
-                    rewind::preview(request, log, point, rewind::DiffDetail::Counts)
+                    rewind::preview(request, log, RewindTarget::Before(point), rewind::DiffDetail::Counts)
                 } else {
-                    rewind::apply(request, log, point, RewindPart::Code, &OverwriteChoice::None)
+                    rewind::apply(request, log, RewindTarget::Before(point), RewindPart::Code, &OverwriteChoice::None)
                 };
                 done.map(|report| report.sdk_reply()).map_err(|error| error.to_string())
             });

@@ -4,8 +4,10 @@ use super::help::PromptHelp;
 use super::layers::{LayerId, LayerRank};
 use super::menu::Menu;
 use super::pager::Pager;
+use super::panel::rewind::RewindAsked;
 use super::panel::{Panel, PanelJob, PanelJobResult, PanelNews, PanelSource};
 use super::{App, AppEffect};
+use std::time::Duration;
 use terminal::theme::ThemeToken;
 use wire::control::{ControlResponse, HostRequest};
 
@@ -26,6 +28,10 @@ pub enum PendingResponse {
     Done(String),
     /// Like `Done`, and the servers are listed again.
     ServersAgain(String),
+    /// The conversation or the files went back.
+    Rewound(Box<RewindAsked>),
+    /// A part of the conversation was summarised by the turn that began then.
+    PartSummarised(Duration),
 }
 
 impl App {
@@ -84,6 +90,8 @@ impl App {
             // A file that does not exist or may not be read is no news.
             PendingResponse::OriginalFile(id) => self.receive_original_file(&id, &outcome.unwrap_or_default()),
             PendingResponse::SideQuestion(number) => self.side_question_arrived(number, outcome),
+            PendingResponse::Rewound(asked) => self.receive_rewound(&asked, outcome),
+            PendingResponse::PartSummarised(began) => self.receive_part_summary(began, outcome),
             what => match outcome {
                 Ok(body) => self.receive_success(what, body),
                 Err(error) => self.receive_failure(&what, &error),
@@ -105,7 +113,11 @@ impl App {
                 self.note(&words, ThemeToken::Inactive);
                 self.update_panels(&PanelNews::ServersChanged);
             }
-            PendingResponse::Quiet | PendingResponse::SideQuestion(_) | PendingResponse::OriginalFile(_) => {}
+            PendingResponse::Quiet
+            | PendingResponse::SideQuestion(_)
+            | PendingResponse::OriginalFile(_)
+            | PendingResponse::Rewound(_)
+            | PendingResponse::PartSummarised(_) => {}
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::fmt::Write;
 
 pub use output::{RecordLimits, more_line};
-pub use results::{CallDetail, CallEnd, CallOutcome, CallTale, LEAST_TIME, duration_words, tale};
+pub use results::{CallDetail, CallEnd, CallOutcome, CallTale, LEAST_TIME, duration_words, patch_hunks, tale};
 
 /// A search tool of older conversations, which gimlet does not have.
 /// The verb of calls that read files.

@@ -20,9 +20,14 @@ pub enum HostRequest {
     GetSettings,
     RewindFiles(RewindFiles),
     /// Ours: the prompts that can be gone back to.
+    #[serde(rename = "x_rewind_list")]
     RewindList,
     /// Ours: goes back to a prompt, in files, conversation or both.
+    #[serde(rename = "x_rewind")]
     Rewind(RewindConversation),
+    /// Ours: a summary takes the place of a part of the conversation.
+    #[serde(rename = "x_compact_part")]
+    CompactPart(CompactPart),
     GetContextUsage(GetContextUsage),
     GetUsage,
     GetSessionCost,
@@ -165,6 +170,7 @@ impl HostRequest {
             "x_message_agent" => Self::MessageAgent(part(subtype, text)?),
             "x_rewind_list" => Self::RewindList,
             "x_rewind" => Self::Rewind(part(subtype, text)?),
+            "x_compact_part" => Self::CompactPart(part(subtype, text)?),
             "x_side_question" => Self::SideQuestion(part(subtype, text)?),
             "x_retract_prompt" => Self::RetractPrompt,
             "cancel_async_message" => Self::CancelAsyncMessage(part(subtype, text)?),
@@ -296,6 +302,25 @@ pub struct RewindFiles {
     pub user_message_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
+}
+
+/// A request to summarise a part of the conversation.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct CompactPart {
+    /// The prompt where the part begins or ends.
+    pub user_message_id: String,
+    pub direction: CompactDirection,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactDirection {
+    /// The prompt and everything after it.
+    From,
+    /// Everything before the prompt.
+    UpTo,
 }
 
 /// A request to go back to before a prompt.
