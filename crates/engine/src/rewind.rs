@@ -37,8 +37,10 @@ impl RewindPlace {
     }
 }
 
-pub(crate) fn part(name: Option<&str>) -> Option<RewindPart> {
-    match name.unwrap_or("both") {
+/// What goes back. A branch is taken up without its files unless they are asked for.
+pub(crate) fn part(asked: &RewindConversation) -> Option<RewindPart> {
+    let usual = if asked.branch == Some(true) { "conversation" } else { "both" };
+    match asked.part.as_deref().unwrap_or(usual) {
         "code" => Some(RewindPart::Code),
         "conversation" => Some(RewindPart::Conversation),
         "both" => Some(RewindPart::Both),

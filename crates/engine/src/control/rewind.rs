@@ -48,7 +48,7 @@ impl SessionControl {
 
     /// `x_rewind`
     pub(super) fn rewind(&mut self, request_id: &str, asked: RewindConversation) -> RequestOutcome {
-        let Some(part) = crate::rewind::part(asked.part.as_deref()) else {
+        let Some(part) = crate::rewind::part(&asked) else {
             return RequestOutcome::refused("part must be code, conversation or both");
         };
         let Some(front) = &self.host else { return RequestOutcome::refused("There is no host here") };

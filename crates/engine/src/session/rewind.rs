@@ -40,7 +40,7 @@ impl LiveSession {
         if self.io.output.transcript.persists() == Persistence::No {
             return Err("This conversation is not saved, so there is nothing to go back in.".into());
         }
-        let part = part(asked.part.as_deref()).unwrap_or(RewindPart::Both);
+        let part = part(asked).unwrap_or(RewindPart::Both);
         let watch = &self.io.rules.watch;
         let allowed = std::iter::once(watch.cwd.clone()).chain(watch.additional()).collect();
         let transcript = self.io.output.transcript.transcript().clone();

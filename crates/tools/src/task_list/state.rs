@@ -28,12 +28,12 @@ impl TaskListState {
     /// Makes the list this one again. Numbers of tasks that are gone are not used again.
     pub fn put_back(&self, facts: &SessionFacts) -> io::Result<()> {
         match Self::read(facts) {
-            Some(now) if now != *self => self.write(&store_of(facts), now.0),
+            Some(now) if now != *self => self.write(&store_of(facts), &now.0),
             Some(_) | None => Ok(()),
         }
     }
 
-    fn write(&self, store: &TaskListStore, now: Vec<ListedTask>) -> io::Result<()> {
+    fn write(&self, store: &TaskListStore, now: &[ListedTask]) -> io::Result<()> {
         let list = store.lock()?;
         for gone in now.iter().filter(|task| self.0.iter().all(|kept| kept.id != task.id)) {
             list.delete(&gone.id)?;

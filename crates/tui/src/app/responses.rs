@@ -30,6 +30,8 @@ pub enum PendingResponse {
     ServersAgain(String),
     /// The conversation or the files went back.
     Rewound(Box<RewindAsked>),
+    /// How much of the context window is used.
+    ContextUsed,
     /// A part of the conversation was summarised by the turn that began then.
     PartSummarised(Duration),
 }
@@ -109,6 +111,10 @@ impl App {
                 self.suggest_again();
             }
             PendingResponse::Done(words) => self.note(&words, ThemeToken::Inactive),
+            PendingResponse::ContextUsed => {
+                let used = body.get("totalTokens").and_then(serde_json::Value::as_u64);
+                self.session.context_used = used.unwrap_or(self.session.context_used);
+            }
             PendingResponse::ServersAgain(words) => {
                 self.note(&words, ThemeToken::Inactive);
                 self.update_panels(&PanelNews::ServersChanged);

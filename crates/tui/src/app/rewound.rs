@@ -12,7 +12,7 @@ use std::time::Duration;
 use terminal::editor::Submission;
 use terminal::editor::chips::Chip;
 use terminal::theme::ThemeToken;
-use wire::control::{CompactDirection, CompactPart, HostRequest};
+use wire::control::{CompactDirection, CompactPart, GetContextUsage, HostRequest};
 
 const HINT_DURATION: Duration = Duration::from_secs(4);
 /// How many prompts with pasted text are remembered as they were typed.
@@ -92,6 +92,8 @@ impl App {
         let todos = list("todos");
         self.todos = if todos.is_empty() { list("tasks") } else { todos };
         self.tasks_left.clear();
+        let usage = GetContextUsage { detail: Some("summary".into()) };
+        self.request(HostRequest::GetContextUsage(usage), PendingResponse::ContextUsed);
         self.status.schedule_if_configured(self.now);
         if let RewindGoal::Before(_) = asked.goal {
             self.return_rewound_prompt(&body["prompt"]["content"]);

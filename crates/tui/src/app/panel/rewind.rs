@@ -21,13 +21,15 @@ use terminal::style::{StyledLine, TextStyle};
 use terminal::text;
 use wire::control::HostRequest;
 
-const TITLE: &str = "Go back to before";
+const TITLE: &str = "Go back to before a prompt";
 const NOTHING: &str = "Nothing to go back to yet: there is no prompt in this conversation.";
 /// Rows of the chosen prompt below the list.
 const PROMPT_ROWS: usize = 3;
 /// Stands before the changes of a turn in which commands changed something.
 const SHELL_MARK: &str = "! ";
 const NO_MARK: &str = "  ";
+/// Below this many columns a row says less.
+const NARROW: usize = 60;
 
 /// A prompt that can be gone back to.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -77,24 +79,27 @@ impl RewindPrompt {
         one_line(&self.text)
     }
 
-    /// What its turn changed.
-    fn changes(&self) -> String {
+    /// What its turn changed; in a narrow window without the number of files, which stands below the list.
+    fn changes(&self, is_narrow: bool) -> String {
         match (self.has_checkpoint, self.files, self.shell_effects) {
             (false, ..) => "not saved".into(),
             (true, 0, false) => "no changes".into(),
+            // Lines are counted for edits of tools only.
+            _ if self.added + self.removed == 0 => counted(self.files, "file"),
+            _ if is_narrow => format!("+{} −{}", self.added, self.removed),
             _ => format!("+{} −{} in {}", self.added, self.removed, counted(self.files, "file")),
         }
     }
 
-    fn item(&self, has_screen_reader: bool) -> SelectItem {
-        let (mark, words) = match (self.shell_effects, has_screen_reader) {
+    fn item(&self, view: &LayerView<'_>) -> SelectItem {
+        let (mark, words) = match (self.shell_effects, view.has_screen_reader()) {
             (true, true) => ("", "with commands, "),
             (true, false) => (SHELL_MARK, ""),
             (false, true) => ("", ""),
             (false, false) => (NO_MARK, ""),
         };
         SelectItem::new(self.shown(), format!("{words}{}", age(&self.at)))
-            .value(format!("{mark}{}", self.changes()))
+            .value(format!("{mark}{}", self.changes(view.size.columns < NARROW)))
             .search(self.text.clone())
     }
 
@@ -109,7 +114,7 @@ impl RewindPrompt {
             rows.push(faint("  …", theme));
         }
         let commands = if self.shell_effects { "with what commands did" } else { "" };
-        let mut facts = vec![age(&self.at), self.changes(), commands.to_owned()];
+        let mut facts = vec![age(&self.at), self.changes(false), commands.to_owned()];
         facts.retain(|fact| !fact.is_empty());
         rows.push(faint(format!("  {}", facts.join(" · ")), theme));
         rows
@@ -203,9 +208,8 @@ impl RewindList {
             return PanelFrame::page(TITLE, pages::plain(NOTHING)).keys("esc to close");
         }
         let newest = self.rows.iter().rposition(|row| matches!(row, RewindRow::Prompt(_))).unwrap_or_default();
-        let has_reader = view.has_screen_reader();
-        let items: Vec<SelectItem> = self.rows.iter().map(|row| row.item(has_reader)).collect();
-        let has_mark = !has_reader && items.iter().any(|item| item.value.starts_with(SHELL_MARK));
+        let items: Vec<SelectItem> = self.rows.iter().map(|row| row.item(view)).collect();
+        let has_mark = items.iter().any(|item| item.value.starts_with(SHELL_MARK));
         let mark = if has_mark { " · ! with what commands did" } else { "" };
         PanelFrame::list(TITLE, items, TypingMode::Filters)
             .counted("prompt")
@@ -215,9 +219,9 @@ impl RewindList {
 }
 
 impl RewindRow {
-    fn item(&self, has_screen_reader: bool) -> SelectItem {
+    fn item(&self, view: &LayerView<'_>) -> SelectItem {
         match self {
-            Self::Prompt(prompt) => prompt.item(has_screen_reader),
+            Self::Prompt(prompt) => prompt.item(view),
             Self::Branch(branch) => branch.item(),
             Self::Previous(id) => {
                 let id = id.get(..8).unwrap_or(id);
@@ -281,7 +285,7 @@ impl BranchPlaces {
         let mut items: Vec<SelectItem> = goals
             .iter()
             .map(|goal| match goal {
-                RewindGoal::Before(prompt) => prompt.item(view.has_screen_reader()),
+                RewindGoal::Before(prompt) => prompt.item(view),
                 RewindGoal::End(branch) => branch.item(),
             })
             .collect();

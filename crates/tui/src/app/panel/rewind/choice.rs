@@ -15,6 +15,8 @@ use terminal::style::StyledLine;
 use terminal::theme::ThemeToken;
 use wire::control::{CompactDirection, HostRequest, RewindConversation};
 
+/// Rows of the panel that are neither options nor about them.
+const FRAME_ROWS: usize = 7;
 const KEYS: &str = "enter to choose · d shows the changes · esc to go back";
 const KEYS_WITHOUT_CHANGES: &str = "enter to choose · esc to go back";
 
@@ -180,13 +182,22 @@ impl PanelContent for RewindChoice {
 
     fn details(&self, item: Option<usize>, view: &LayerView<'_>) -> Vec<StyledLine> {
         let Some(option) = item.and_then(|item| self.options.get(item)) else { return Vec::new() };
+        let rows = self.about(*option, view).into_iter().flat_map(|line| line.wrapped(view.size.columns, 2));
+        // All options stay in sight.
+        rows.take(view.size.rows.saturating_sub(self.options.len() + FRAME_ROWS).max(1)).collect()
+    }
+}
+
+impl RewindChoice {
+    /// What an option does, and what it would change.
+    fn about(&self, option: RewindOption, view: &LayerView<'_>) -> Vec<StyledLine> {
         let theme = &view.preferences.theme;
         let mut lines = vec![StyledLine::plain(format!("  {}", option.about(self.goal.is_branch())))];
         let age = age(self.goal.at());
         let about_age = format!("  {age}");
         lines.extend((!age.is_empty()).then(|| faint(about_age, theme)));
         if let RewindOption::GoBack(part) = option {
-            if *part != RewoundPart::Conversation {
+            if part != RewoundPart::Conversation {
                 lines.extend(self.report.summary(view));
             }
             if part.has_conversation() {

@@ -82,18 +82,18 @@ impl RewindReport {
             let counts = format!("  {count} would change: +{} −{}", self.insertions, self.deletions);
             lines.push(StyledLine::styled(counts, TextStyle::PLAIN.bold()));
         }
-        for file in self.files.iter().take(MAX_FILES) {
-            lines.push(faint(format!("    {}", file.words(view.session)), theme));
-        }
-        if let Some(more) = self.files.len().checked_sub(MAX_FILES).filter(|more| *more > 0) {
-            lines.push(faint(format!("    … {more} more · d shows all"), theme));
-        }
         if !self.kept.is_empty() {
             let text = format!("  Changed by somebody else since: {}", names(&self.kept, view.session));
             lines.push(StyledLine::styled(text, theme.fg(ThemeToken::Warning)));
         }
         let left = self.left_alone(view.session).into_iter();
         lines.extend(left.map(|text| StyledLine::styled(format!("  {text}"), theme.fg(ThemeToken::Warning))));
+        for file in self.files.iter().take(MAX_FILES) {
+            lines.push(faint(format!("    {}", file.words(view.session)), theme));
+        }
+        if let Some(more) = self.files.len().checked_sub(MAX_FILES).filter(|more| *more > 0) {
+            lines.push(faint(format!("    … {more} more · d shows all"), theme));
+        }
         lines
     }
 
@@ -121,7 +121,9 @@ impl ChangedFile {
     fn words(&self, session: &SessionDisplay) -> String {
         let path = shown(&self.path, session);
         match self.change {
+            FileFate::Restored if self.insertions + self.deletions == 0 => format!("{path}  restored"),
             FileFate::Restored => format!("{path}  +{} −{}", self.insertions, self.deletions),
+            FileFate::Removed if self.deletions == 0 => format!("{path}  removed"),
             FileFate::Removed => format!("{path}  removed, −{}", self.deletions),
         }
     }
@@ -134,7 +136,7 @@ impl ChangedFile {
         let columns = view.size.columns.saturating_sub(4);
         let look = DiffOptions { theme, columns, path: &path, limit: MAX_DIFF_ROWS };
         if hunks.is_empty() {
-            lines.push(faint("(not text, too large, or only its mode)", theme));
+            lines.push(faint("(nothing to compare line by line)", theme));
         }
         lines.extend(diff::render(&hunks, &look));
         lines.push(StyledLine::new());
@@ -179,7 +181,7 @@ pub fn report_words(report: &Value, session: &SessionDisplay) -> Vec<(String, bo
     }
     told.extend(report.left_alone(session).into_iter().map(|text| (text, true)));
     if let Some(id) = &report.id {
-        told.push((format!("gimlet undo --to {id} takes the files forward again."), false));
+        told.push((format!("gimlet undo --to {id} takes that back."), false));
     }
     told
 }

@@ -254,7 +254,11 @@ fn the_prompt_returns_and_what_happened_is_said() {
     done["stillRunning"] = json!(["npm run dev"]);
     done["lists"] =
         json!({"todos": [], "tasks": [{"id": "1", "subject": "Earlier task", "status": "in_progress"}], "plan": null});
-    answer(&mut app, &id, &done);
+    app.session.context_used = 90_000;
+    let effects = answer(&mut app, &id, &done);
+    let (usage, _) = request(&effects, "get_context_usage");
+    answer(&mut app, &usage, &json!({"totalTokens": 12_000}));
+    assert_eq!(app.session.context_used, 12_000);
     let said = printed(&mut app);
     for part in [
         "Back to before: fix the cart",
