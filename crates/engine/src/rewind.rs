@@ -26,9 +26,10 @@ impl RewindPlace {
         let worked = tokio::task::spawn_blocking(move || {
             let path = self.transcript.path();
             // Before the first prompt there is no file.
-            let log = match path.exists() {
-                true => CheckpointLog::read(path).map_err(|error| error.to_string())?,
-                false => CheckpointLog::empty(path),
+            let log = if path.exists() {
+                CheckpointLog::read(path).map_err(|error| error.to_string())?
+            } else {
+                CheckpointLog::empty(path)
             };
             let request = rewind::request(&StoreLayout::new(&self.env), &log, &self.allowed);
             work(&request, &log)

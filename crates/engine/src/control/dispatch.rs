@@ -128,6 +128,9 @@ impl SessionControl {
             HostRequest::RewindFiles(asked) => self.rewind_files(front, asked),
             HostRequest::RewindList => self.rewind_list(front),
             HostRequest::Rewind(asked) => self.rewind(request_id, asked),
+            HostRequest::CompactPart(_) => {
+                RequestOutcome::Response(ControlResponse::unsupported(request_id, "x_compact_part"))
+            }
             HostRequest::GetContextUsage(_) => RequestOutcome::Now(self.view.usage.reply()),
             HostRequest::GetUsage => self.usage(front),
             HostRequest::GetSessionCost => Self::cost(front),
@@ -195,9 +198,6 @@ impl SessionControl {
             HostRequest::RegisterRepoRoot(asked) => self.register_root(&asked.directory),
             HostRequest::Interrupt(_) => {
                 RequestOutcome::Response(ControlResponse::unsupported(request_id, "interrupt"))
-            }
-            HostRequest::CompactPart(_) => {
-                RequestOutcome::Response(ControlResponse::unsupported(request_id, "x_compact_part"))
             }
             HostRequest::Unknown(subtype) => {
                 RequestOutcome::Response(ControlResponse::unsupported(request_id, &subtype))

@@ -12,11 +12,29 @@ use std::time::Duration;
 use terminal::editor::Submission;
 use terminal::editor::chips::Chip;
 use terminal::theme::ThemeToken;
-use wire::control::{CompactDirection, CompactPart, GetContextUsage, HostRequest};
+use wire::control::{CompactPart, GetContextUsage, HostRequest};
 
 const HINT_DURATION: Duration = Duration::from_secs(4);
 /// How many prompts with pasted text are remembered as they were typed.
 const REMEMBERED_PROMPTS: usize = 50;
+
+/// The part of the conversation that a summary takes the place of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SummarisedPart {
+    /// A prompt and everything after it.
+    From,
+    /// Everything before a prompt.
+    UpTo,
+}
+
+impl SummarisedPart {
+    fn name(self) -> &'static str {
+        match self {
+            Self::From => "from",
+            Self::UpTo => "up_to",
+        }
+    }
+}
 
 /// Prompts of this process whose labels stand for pasted text, newest last.
 #[derive(Debug, Default)]
@@ -53,10 +71,7 @@ impl App {
             Err(error) => return self.note(&error, ThemeToken::Error),
         };
         let title = asked.goal.title();
-        let title = match asked.has_conversation() {
-            true => title,
-            false => format!("{title} · files only"),
-        };
+        let title = if asked.has_conversation() { title } else { format!("{title} · files only") };
         let mut told = vec![(title, false)];
         if asked.has_code() {
             told.extend(report_words(&body["report"], &self.session));
@@ -121,19 +136,24 @@ impl App {
     }
 
     /// Asks for a summary of a part of the conversation. It takes a while, and ends like a turn.
-    pub(super) fn summarise_part(&mut self, prompt: String, direction: CompactDirection) {
+    pub(super) fn summarise_part(&mut self, prompt: String, direction: SummarisedPart) {
         let mut turn = RunningTurn::new(self.now);
         turn.waits = TurnWait::Compacting;
         let began = turn.started;
         self.activity.turn = Some(turn);
-        let request = CompactPart { user_message_id: prompt, direction, instructions: None };
+        let request =
+            CompactPart { user_message_id: prompt, direction: direction.name().to_owned(), instructions: None };
         self.request(HostRequest::CompactPart(request), PendingResponse::PartSummarised(began));
     }
 
     /// The summary was made, or not. When nothing else ended its turn, this does.
     pub(super) fn receive_part_summary(&mut self, began: Duration, outcome: Result<Value, String>) {
-        if let Err(error) = outcome {
-            self.note(&error, ThemeToken::Error);
+        match outcome {
+            Ok(body) => {
+                let used = body.get("post_tokens").and_then(Value::as_u64);
+                self.session.context_used = used.unwrap_or(self.session.context_used);
+            }
+            Err(error) => self.note(&error, ThemeToken::Error),
         }
         if self.activity.turn.take_if(|turn| turn.started == began).is_some() {
             self.status.schedule_always(self.now);

@@ -304,25 +304,6 @@ pub struct RewindFiles {
     pub dry_run: Option<bool>,
 }
 
-/// A request to summarise a part of the conversation.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct CompactPart {
-    /// The prompt where the part begins or ends.
-    pub user_message_id: String,
-    pub direction: CompactDirection,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CompactDirection {
-    /// The prompt and everything after it.
-    From,
-    /// Everything before the prompt.
-    UpTo,
-}
-
 /// A request to go back to before a prompt.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct RewindConversation {
@@ -340,6 +321,18 @@ pub struct RewindConversation {
     /// Files that somebody else changed since and that are replaced all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overwrite: Vec<String>,
+}
+
+/// A request to summarise the conversation from a prompt on, or up to it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct CompactPart {
+    /// The uuid of the prompt.
+    pub user_message_id: String,
+    /// `from`: the prompt and everything after it; `up_to`: everything before it.
+    pub direction: String,
+    /// What the summary should heed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize, Serialize)]

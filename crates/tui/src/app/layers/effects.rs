@@ -3,6 +3,7 @@
 use super::{Layer, LayerId, LayerRank, LayerReturn, LayerStack, LayerView};
 use crate::app::confirm::LeaveGoal;
 use crate::app::panel::{Panel, PanelJob, PanelNews};
+use crate::app::rewound::SummarisedPart;
 use crate::app::side_questions::SideQuestionAction;
 use crate::app::spinner::TurnWait;
 use crate::app::{App, AppEffect, ExternalEdit, PendingResponse};
@@ -13,7 +14,7 @@ use terminal::keys::bindings::KeyAction;
 use terminal::markdown::SyntaxColouring;
 use terminal::style::StyledLine;
 use terminal::theme::{Theme, ThemeToken};
-use wire::control::{CompactDirection, HostReply, HostRequest};
+use wire::control::{HostReply, HostRequest};
 
 #[derive(Debug)]
 pub enum LayerEffect {
@@ -58,7 +59,7 @@ pub enum LayerEffect {
     /// Summarise a part of the conversation.
     SummarisePart {
         prompt: String,
-        direction: CompactDirection,
+        direction: SummarisedPart,
     },
     /// Begin a new conversation with this prompt.
     BeginConversation(Submission),

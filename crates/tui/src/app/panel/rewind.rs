@@ -84,6 +84,7 @@ impl RewindPrompt {
         match (self.has_checkpoint, self.files, self.shell_effects) {
             (false, ..) => "not saved".into(),
             (true, 0, false) => "no changes".into(),
+            (true, 0, true) => "by commands".into(),
             // Lines are counted for edits of tools only.
             _ if self.added + self.removed == 0 => counted(self.files, "file"),
             _ if is_narrow => format!("+{} −{}", self.added, self.removed),

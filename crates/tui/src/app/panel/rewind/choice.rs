@@ -6,6 +6,7 @@ use super::{RewindGoal, age};
 use crate::app::layers::effects::LayerEffect;
 use crate::app::layers::{LayerRank, LayerView};
 use crate::app::panel::{Panel, PanelContent, PanelFrame, PanelNews, PanelReaction, PanelSource};
+use crate::app::rewound::SummarisedPart;
 use crate::app::select::{SelectItem, TypingMode};
 use crate::app::spinner::faint;
 use serde::Deserialize;
@@ -13,7 +14,7 @@ use serde_json::Value;
 use terminal::keys::KeyPress;
 use terminal::style::StyledLine;
 use terminal::theme::ThemeToken;
-use wire::control::{CompactDirection, HostRequest, RewindConversation};
+use wire::control::{HostRequest, RewindConversation};
 
 /// Rows of the panel that are neither options nor about them.
 const FRAME_ROWS: usize = 7;
@@ -45,7 +46,7 @@ impl RewoundPart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RewindOption {
     GoBack(RewoundPart),
-    Summarise(CompactDirection),
+    Summarise(SummarisedPart),
     NeverMind,
 }
 
@@ -55,8 +56,8 @@ impl RewindOption {
             Self::GoBack(RewoundPart::Both) => "Code and conversation",
             Self::GoBack(RewoundPart::Conversation) => "Conversation",
             Self::GoBack(RewoundPart::Code) => "Code",
-            Self::Summarise(CompactDirection::From) => "Summarise from here",
-            Self::Summarise(CompactDirection::UpTo) => "Summarise up to here",
+            Self::Summarise(SummarisedPart::From) => "Summarise from here",
+            Self::Summarise(SummarisedPart::UpTo) => "Summarise up to here",
             Self::NeverMind => "Never mind",
         }
     }
@@ -83,10 +84,10 @@ impl RewindOption {
             (Self::GoBack(RewoundPart::Code), true) => {
                 "The files become as they were at the end of this branch. The conversation stays as it is."
             }
-            (Self::Summarise(CompactDirection::From), _) => {
+            (Self::Summarise(SummarisedPart::From), _) => {
                 "A summary takes the place of this prompt and everything after it. The files stay as they are."
             }
-            (Self::Summarise(CompactDirection::UpTo), _) => {
+            (Self::Summarise(SummarisedPart::UpTo), _) => {
                 "A summary takes the place of everything before this prompt. The files stay as they are."
             }
             (Self::NeverMind, _) => "Nothing changes.",
@@ -112,8 +113,8 @@ impl RewindChoice {
             RewindOption::GoBack(RewoundPart::Both),
             RewindOption::GoBack(RewoundPart::Conversation),
             RewindOption::GoBack(RewoundPart::Code),
-            RewindOption::Summarise(CompactDirection::From),
-            RewindOption::Summarise(CompactDirection::UpTo),
+            RewindOption::Summarise(SummarisedPart::From),
+            RewindOption::Summarise(SummarisedPart::UpTo),
             RewindOption::NeverMind,
         ];
         let has_changes = self.report.has_changes();
@@ -131,7 +132,7 @@ impl RewindChoice {
         })
     }
 
-    fn summarise(&self, direction: CompactDirection) -> Vec<LayerEffect> {
+    fn summarise(&self, direction: SummarisedPart) -> Vec<LayerEffect> {
         vec![
             LayerEffect::Dismiss(LayerRank::Panel),
             LayerEffect::SummarisePart { prompt: self.goal.to().to_owned(), direction },
