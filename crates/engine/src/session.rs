@@ -242,7 +242,7 @@ impl LiveSession {
         self.record_queued(prompt)?;
         let uuid = prompt.uuid.clone().unwrap_or_else(sys::id::uuid);
         self.io.begin_checkpoint(&uuid)?;
-        self.io.mark_point(&uuid);
+        self.io.mark_prompt(&uuid);
         let line = UserLine {
             message: user_message(content),
             uuid: Some(uuid),

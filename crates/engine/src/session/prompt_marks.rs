@@ -70,9 +70,15 @@ impl SessionIo {
         PromptLists { todos: state.todos.snapshot(), tasks, plan: self.knowledge.plan.text() }
     }
 
-    /// Remembers what belongs to the prompt that is recorded next, or to the end of this branch.
-    pub(crate) fn mark_point(&mut self, point: &str) {
-        let lists = self.lists_written_for(point);
+    /// Remembers what belongs to the prompt that is recorded next.
+    pub(crate) fn mark_prompt(&mut self, prompt: &str) {
+        let lists = self.prompt_lists();
+        self.mark_point(prompt, lists);
+    }
+
+    /// Remembers what belongs to a prompt or to the end of a branch, with these lists.
+    pub(crate) fn mark_point(&mut self, point: &str, lists: PromptLists) {
+        let lists = self.written_lists(point, lists);
         let PromptMarks { marks, .. } = &mut self.knowledge.marks;
         let watch = &self.rules.watch;
         let same = marks
@@ -87,9 +93,8 @@ impl SessionIo {
         marks.push(PromptMark { point: point.to_owned(), mode, rules, directories, lists, reads });
     }
 
-    /// The lists as they are now, which the transcript has too.
-    fn lists_written_for(&mut self, point: &str) -> Arc<PromptLists> {
-        let lists = self.prompt_lists();
+    /// Lists that the transcript has too from now on.
+    fn written_lists(&mut self, point: &str, lists: PromptLists) -> Arc<PromptLists> {
         let written = self.knowledge.marks.written.clone().unwrap_or_default();
         if lists == *written || lists.is_empty() && written.is_empty() {
             return Arc::new(lists);

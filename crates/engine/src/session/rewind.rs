@@ -46,13 +46,14 @@ impl LiveSession {
         let transcript = self.io.output.transcript.transcript().clone();
         let place = RewindPlace { transcript, env: watch.env.clone(), allowed };
         let wanted = asked.clone();
+        let lists_before = self.io.prompt_lists();
         let done = place.with_log(move |request, log| rewind_stored(request, log, &wanted, part)).await?;
         let StoredRewind { report, left, leaf, lists, prompt } = done;
         let mut reply = json!({"report": report});
         if part.has_conversation() {
             // What belongs to the end of this branch is there again when it is taken up.
             if let Some(left) = left {
-                self.io.mark_point(&left);
+                self.io.mark_point(&left, lists_before);
             }
             let point = prompt.as_ref().map_or(leaf.as_deref(), |(point, _)| Some(&point.uuid)).map(str::to_owned);
             self.go_on_after(leaf).await?;
