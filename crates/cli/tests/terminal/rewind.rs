@@ -178,7 +178,7 @@ fn the_list_works_everywhere() {
         testkit::wait_until("the end of the turn", || !terminal.screen().contains("esc to interrupt"));
         terminal.send("/rewind\r");
         terminal.wait_for("make a file");
-        terminal.wait_for("in 1 file");
+        terminal.wait_for("1 file");
         terminal.send("\r");
         terminal.wait_for("Never mind");
         terminal.send("1");
