@@ -46,6 +46,7 @@ const CHECKS: &[DoctorCheck] = &[
     places::base_url,
     places::proxy,
     places::directories,
+    places::checkpoints,
     commands::hooks,
     commands::servers,
     definitions,

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
-use store::checkpoints::{CheckpointLog, OverwriteChoice, PromptPoint, RewindPart, RewindRequest};
+use store::checkpoints::{CheckpointLog, OverwriteChoice, PromptPoint, RewindPart, RewindRequest, RewindTarget};
 use store::find::{self, LatestScope};
 use store::{Snapshots, StoreLayout};
 use sys::Env;
@@ -75,12 +75,14 @@ fn carry_out(asked: &RewindArgs, env: &Env) -> Result<(String, u8), String> {
     let mut report = RewindReport::default();
     if asked.dry_run {
         if part.has_code() {
-            report = rewinding::preview(&request, &log, point, DiffDetail::Counts).map_err(|e| e.to_string())?;
+            report = rewinding::preview(&request, &log, RewindTarget::Before(point), DiffDetail::Counts)
+                .map_err(|e| e.to_string())?;
         }
     } else {
         refuse_open_elsewhere(part, &layout, &log)?;
         let overwrite = overwrite(asked, part, &request, &log, point)?;
-        report = rewinding::apply(&request, &log, point, part, &overwrite).map_err(|error| error.to_string())?;
+        report = rewinding::apply(&request, &log, RewindTarget::Before(point), part, &overwrite)
+            .map_err(|error| error.to_string())?;
     }
     report.finished.splice(0..0, finished);
     let code = u8::from(!report.problems.is_empty());
@@ -122,7 +124,9 @@ fn overwrite(
     if asked.json || !part.has_code() || !std::io::stdin().is_terminal() {
         return Ok(OverwriteChoice::None);
     }
-    let newer = rewinding::preview(request, log, point, DiffDetail::Counts).map_err(|error| error.to_string())?.kept;
+    let newer = rewinding::preview(request, log, RewindTarget::Before(point), DiffDetail::Counts)
+        .map_err(|error| error.to_string())?
+        .kept;
     if newer.is_empty() {
         return Ok(OverwriteChoice::None);
     }
@@ -186,7 +190,7 @@ fn list(log: &CheckpointLog, as_json: bool) -> String {
         text.push_str("\nOther branches (left by an earlier rewind):\n");
     }
     for branch in &log.branches {
-        let prompts = counted(branch.prompts, "prompt");
+        let prompts = counted(branch.prompts.len(), "prompt");
         let resume = format!("gimlet --resume {} --resume-session-at {}", log.session_id, branch.leaf);
         writeln!(text, "      {}  {prompts}: {resume}", first_line(&branch.text)).ok();
     }

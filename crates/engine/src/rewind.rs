@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use session_parts::rewind::{self, DiffDetail, RewindReport};
 use std::path::PathBuf;
-use store::checkpoints::{CheckpointLog, OverwriteChoice, PromptPoint, RewindPart, RewindRequest};
+use store::checkpoints::{CheckpointLog, OverwriteChoice, PromptPoint, RewindPart, RewindRequest, RewindTarget};
 use store::{StoreLayout, Transcript};
 use sys::Env;
 use wire::control::RewindConversation;
@@ -24,7 +24,13 @@ impl RewindPlace {
     ) -> Result<T, String> {
         self.transcript.flush().await.map_err(|error| error.to_string())?;
         let worked = tokio::task::spawn_blocking(move || {
-            let log = CheckpointLog::read(self.transcript.path()).map_err(|error| error.to_string())?;
+            let path = self.transcript.path();
+            // Before the first prompt there is no file.
+            let log = if path.exists() {
+                CheckpointLog::read(path).map_err(|error| error.to_string())?
+            } else {
+                CheckpointLog::empty(path)
+            };
             let request = rewind::request(&StoreLayout::new(&self.env), &log, &self.allowed);
             work(&request, &log)
         });
@@ -32,8 +38,10 @@ impl RewindPlace {
     }
 }
 
-pub(crate) fn part(name: Option<&str>) -> Option<RewindPart> {
-    match name.unwrap_or("both") {
+/// What goes back. A branch is taken up without its files unless they are asked for.
+pub(crate) fn part(asked: &RewindConversation) -> Option<RewindPart> {
+    let usual = if asked.branch == Some(true) { "conversation" } else { "both" };
+    match asked.part.as_deref().unwrap_or(usual) {
         "code" => Some(RewindPart::Code),
         "conversation" => Some(RewindPart::Conversation),
         "both" => Some(RewindPart::Both),
@@ -41,8 +49,14 @@ pub(crate) fn part(name: Option<&str>) -> Option<RewindPart> {
     }
 }
 
-fn find<'a>(log: &'a CheckpointLog, name: &str) -> Result<&'a PromptPoint, String> {
-    log.find(name).ok_or_else(|| format!("There is no prompt {name} in this conversation"))
+fn find<'a>(log: &'a CheckpointLog, asked: &RewindConversation) -> Result<RewindTarget<'a>, String> {
+    let name = &asked.to;
+    if asked.branch == Some(true) {
+        let unknown = || format!("No branch of this conversation ends with {name}");
+        return log.branches.iter().find(|branch| branch.leaf == *name).map(RewindTarget::Branch).ok_or_else(unknown);
+    }
+    let unknown = || format!("There is no prompt {name} in this conversation");
+    log.find(name).map(RewindTarget::Before).ok_or_else(unknown)
 }
 
 /// What a request would do.
@@ -52,18 +66,26 @@ pub(crate) fn preview(
     asked: &RewindConversation,
     part: RewindPart,
 ) -> Result<Value, String> {
-    let point = find(log, &asked.to)?;
+    let target = find(log, asked)?;
     let mut report = RewindReport::default();
     if part.has_code() {
-        report = rewind::preview(request, log, point, DiffDetail::Hunks).map_err(|error| error.to_string())?;
+        report = rewind::preview(request, log, target, DiffDetail::Hunks).map_err(|error| error.to_string())?;
     }
-    Ok(json!({"prompt": rewind::prompt(point), "report": report}))
+    let mut planned = json!({"report": report});
+    if let RewindTarget::Before(point) = target {
+        planned["prompt"] = rewind::prompt(point);
+    }
+    Ok(planned)
 }
 
 /// What was done.
 pub(crate) struct StoredRewind {
     pub(crate) report: RewindReport,
+    /// Where the conversation ended before.
+    pub(crate) left: Option<String>,
     pub(crate) leaf: Option<String>,
+    /// The lists of that point, as far as the transcript knows them.
+    pub(crate) lists: Option<Value>,
     /// The prompt that was gone back to, and its content.
     pub(crate) prompt: Option<(PromptPoint, String)>,
 }
@@ -74,15 +96,16 @@ pub(crate) fn rewind_stored(
     asked: &RewindConversation,
     part: RewindPart,
 ) -> Result<StoredRewind, String> {
-    if asked.branch == Some(true) {
-        let unknown = || format!("No branch of this conversation ends with {}", asked.to);
-        let branch = log.branches.iter().find(|branch| branch.leaf == asked.to).ok_or_else(unknown)?;
-        RewindRequest::take_up(log, branch).map_err(|error| error.to_string())?;
-        return Ok(StoredRewind { report: RewindReport::default(), leaf: Some(branch.leaf.clone()), prompt: None });
-    }
-    let point = find(log, &asked.to)?;
+    let target = find(log, asked)?;
     let overwrite = OverwriteChoice::These(asked.overwrite.iter().map(PathBuf::from).collect());
-    let content = log.content(point).map_err(|error| error.to_string())?;
-    let report = rewind::apply(request, log, point, part, &overwrite).map_err(|error| error.to_string())?;
-    Ok(StoredRewind { report, leaf: point.parent.clone(), prompt: Some((point.clone(), content)) })
+    let (leaf, prompt) = match target {
+        RewindTarget::Before(point) => {
+            let content = log.content(point).map_err(|error| error.to_string())?;
+            (point.parent.clone(), Some((point.clone(), content)))
+        }
+        RewindTarget::Branch(branch) => (Some(branch.leaf.clone()), None),
+    };
+    let report = rewind::apply(request, log, target, part, &overwrite).map_err(|error| error.to_string())?;
+    let lists = log.lists_at(target).cloned();
+    Ok(StoredRewind { report, left: log.leaf.clone(), leaf, lists, prompt })
 }

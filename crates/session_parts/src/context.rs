@@ -317,7 +317,7 @@ impl ModelContext {
         let EarlierConversation { history, sent_date, is_context_sent, carried, refused } = earlier;
         (self.history, self.carried, self.refused) = (history, carried, refused);
         self.is_uncounted = true;
-        self.cache.note_edit("going back");
+        self.cache.note_edit("rewind");
         self.prompt_at = None;
         self.compaction.begin_session();
         self.reminders.sent_date = sent_date;

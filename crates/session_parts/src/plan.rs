@@ -80,6 +80,15 @@ impl PlanState {
         self.is_announced = false;
     }
 
+    /// Makes the text of the plan this one again.
+    pub fn put_back(&self, text: Option<&str>) -> std::io::Result<()> {
+        match text {
+            _ if self.text().as_deref() == text => Ok(()),
+            Some(text) => sys::fs::atomic_write(&self.file, text.as_bytes(), 0o600),
+            None => std::fs::remove_file(&self.file),
+        }
+    }
+
     /// The text of the plan; `None` when there is none.
     pub fn text(&self) -> Option<String> {
         let read = sys::fs::read_limited(&self.file, PLAN_LIMIT).ok()?;

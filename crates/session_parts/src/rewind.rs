@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use store::StoreLayout;
 use store::checkpoints::{
-    CheckpointLog, OverwriteChoice, PromptPoint, RewindError, RewindPart, RewindPlan, RewindRequest,
+    CheckpointLog, OverwriteChoice, PromptPoint, RewindError, RewindPart, RewindPlan, RewindRequest, RewindTarget,
 };
 use store::snapshots::{PathState, RestoreProblem};
 use tools::patch::{self, DiffHunk};
@@ -51,6 +51,9 @@ pub struct RewindReport {
     pub deletions: u64,
     /// Changed by somebody else since: they stay, or would stay.
     pub kept: Vec<PathBuf>,
+    /// What replacing these would change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept_changes: Vec<RewoundFile>,
     pub problems: Vec<PathProblem>,
     /// How many of them are links.
     pub skipped_links: usize,
@@ -94,24 +97,27 @@ fn real(dir: &Path) -> PathBuf {
 pub fn preview(
     request: &RewindRequest,
     log: &CheckpointLog,
-    point: &PromptPoint,
+    target: RewindTarget<'_>,
     detail: DiffDetail,
 ) -> Result<RewindReport, RewindError> {
-    Ok(report(&request.plan(log, point)?, detail))
+    Ok(report(&request.plan(log, target)?, detail))
 }
 
 /// Goes back.
 pub fn apply(
     request: &RewindRequest,
     log: &CheckpointLog,
-    point: &PromptPoint,
+    target: RewindTarget<'_>,
     part: RewindPart,
     overwrite: &OverwriteChoice,
 ) -> Result<RewindReport, RewindError> {
     let mut report =
-        if part.has_code() { preview(request, log, point, DiffDetail::Counts)? } else { RewindReport::default() };
-    let done = request.apply(log, point, part, overwrite)?;
+        if part.has_code() { preview(request, log, target, DiffDetail::Counts)? } else { RewindReport::default() };
+    let done = request.apply(log, target, part, overwrite)?;
     let changed = |path: &Path| done.undone.restored.iter().chain(&done.undone.removed).any(|done| done == path);
+    // What was replaced all the same is listed with the others.
+    report.files.append(&mut report.kept_changes);
+    report.files.sort_by(|a, b| a.path.cmp(&b.path));
     report.files.retain(|file| changed(&file.path));
     report.kept = done.kept;
     report.set_problems(&done.undone.problems);
@@ -121,14 +127,19 @@ pub fn apply(
 }
 
 fn report(plan: &RewindPlan, detail: DiffDetail) -> RewindReport {
-    let files = plan.files.targets.iter().filter(|(path, _)| !plan.files.newer.contains(path));
+    let (newer, files): (Vec<_>, Vec<_>) =
+        plan.files.targets.iter().partition(|(path, _)| plan.files.newer.contains(path));
+    let changes = |targets: Vec<(&PathBuf, &PathState)>| -> Vec<RewoundFile> {
+        targets.into_iter().map(|(path, target)| file(path, target, plan, detail)).collect()
+    };
     let covered = |effect: &store::checkpoints::UncoveredEffect| NotCovered {
         what: effect.what.clone(),
         why: effect.why.clone(),
     };
     let mut report = RewindReport {
-        files: files.map(|(path, target)| file(path, target, plan, detail)).collect(),
+        files: changes(files),
         kept: plan.files.newer.clone(),
+        kept_changes: changes(newer),
         not_covered: plan.uncovered.iter().map(covered).collect(),
         outside: plan.outside.clone(),
         ..RewindReport::default()
@@ -209,7 +220,10 @@ pub fn list(log: &CheckpointLog) -> Value {
     let prompts = log.prompts.iter().filter(|point| point.number.is_some()).map(prompt);
     let others = log.prompts.iter().filter(|point| point.number.is_none()).map(prompt);
     let branches = log.branches.iter().map(|branch| {
-        json!({"leafUuid": branch.leaf, "prompts": branch.prompts, "text": branch.text, "at": sys::clock::iso(branch.at)})
+        let is_last = |point: &&PromptPoint| branch.prompts.last() == Some(&point.uuid);
+        let has_checkpoint = log.prompts.iter().find(is_last).is_some_and(|point| point.has_checkpoint);
+        json!({"leafUuid": branch.leaf, "prompts": branch.prompts.len(), "text": branch.text,
+               "at": sys::clock::iso(branch.at), "promptUuids": branch.prompts, "hasCheckpoint": has_checkpoint})
     });
     json!({
         "sessionId": log.session_id,

@@ -179,6 +179,7 @@ fn is_left_behind(kind: &str) -> bool {
             | "file-history-delta"
             | "x-checkpoint-change"
             | "x-rewound"
+            | "x-prompt-lists"
     ) || kind.starts_with("artifact-")
         || kind.starts_with("api-request")
 }

@@ -2,6 +2,7 @@
 //! several processes (`CLAUDE_CODE_TASK_LIST_ID`).
 
 pub mod offer;
+pub mod state;
 mod store;
 mod update;
 

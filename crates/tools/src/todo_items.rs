@@ -28,6 +28,17 @@ impl TodoItems {
         *self.0.lock() = list;
     }
 
+    /// Reads a list as it was serialised.
+    pub fn read(list: &serde_json::Value) -> Vec<TodoItem> {
+        let text = |row: &serde_json::Value, name: &str| Some(row.get(name)?.as_str()?.to_owned());
+        let item = |row: &serde_json::Value| {
+            let status = text(row, "status")?;
+            let status = ["pending", "in_progress", "completed"].into_iter().find(|known| *known == status)?;
+            Some(TodoItem { content: text(row, "content")?, status, active_form: text(row, "activeForm")? })
+        };
+        list.as_array().into_iter().flatten().filter_map(item).collect()
+    }
+
     /// Returns to an earlier list.
     pub fn put_back(&self, list: Vec<TodoItem>) {
         *self.0.lock() = list;

@@ -34,6 +34,7 @@ pub mod queue;
 pub mod record;
 pub mod reply;
 pub mod responses;
+pub mod rewound;
 pub mod rule_suggestions;
 pub mod screen_reader;
 pub mod select;
@@ -143,6 +144,8 @@ pub enum AppEffect {
         session: String,
         prompt: String,
     },
+    /// Go on with an earlier session, by its id.
+    ReturnTo(String),
     /// The engine changed the working directory of the session.
     Moved {
         session: String,
@@ -371,6 +374,7 @@ pub struct App {
     session_choices: session_choices::SessionChoices,
     /// Sent once the next conversation has begun.
     next_submission: Option<Submission>,
+    pasted_prompts: rewound::PastedPrompts,
     transcript: TranscriptView,
     keys: KeyState,
     /// Not printed yet.
@@ -419,6 +423,7 @@ impl App {
             offered_text: None,
             session_choices: session_choices::SessionChoices::default(),
             next_submission: None,
+            pasted_prompts: rewound::PastedPrompts::default(),
             transcript: TranscriptView::default(),
             keys: KeyState::default(),
             banner: None,
@@ -548,6 +553,7 @@ impl App {
         self.alerts.clear_idle();
         self.mark(ScreenReaderMark::Sent);
         self.print_prompt(&submission.shown);
+        self.pasted_prompts.remember(&submission);
         let mut turn = RunningTurn::new(self.now);
         let command = submission.expanded.trim().strip_prefix('!').map(str::trim).filter(|command| !command.is_empty());
         let mut prompt = PromptMessage {

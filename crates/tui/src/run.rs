@@ -387,6 +387,7 @@ impl TuiLoop {
                 AppEffect::Fork { session, prompt } => {
                     self.pending_switch = Some(SessionSwitch::Fork { session, prompt });
                 }
+                AppEffect::ReturnTo(session) => self.pending_switch = Some(SessionSwitch::Back(session)),
                 AppEffect::Moved { session, cwd } => self.pending_switch = Some(SessionSwitch::Moved { session, cwd }),
                 AppEffect::Entry(answer) => self.pending_switch = Some(SessionSwitch::Answered(answer)),
                 effect => self.effects.perform(effect).await,

@@ -332,6 +332,13 @@ pub enum MetaEntry {
     },
     /// What a call changed, for the checkpoint of the prompt it belongs to.
     XCheckpointChange(Box<CheckpointChange>),
+    /// The lists that belong to the conversation (checklist, task list, plan), before a prompt or after the end of a branch
+    /// that is left. Written when they differ from those of the line before.
+    XPromptLists {
+        /// The prompt, or the last line of the branch.
+        message_id: String,
+        lists: serde_json::Value,
+    },
     /// The conversation goes on after `leaf_uuid`: later lines are another branch.
     XRewound {
         /// The prompt that was gone back to; `None` when another branch was taken up.

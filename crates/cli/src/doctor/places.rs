@@ -68,6 +68,22 @@ pub(super) fn directories(context: &DoctorContext<'_>, findings: &mut Vec<Doctor
     }
 }
 
+/// What a conversation can be taken back with.
+pub(super) fn checkpoints(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
+    let settings = &context.loaded.settings;
+    let by_variable = context.loaded.env.is_on("CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING");
+    let has_snapshots = settings.snapshots_enabled != Some(false);
+    let text = match (settings.file_checkpointing_enabled != Some(false), has_snapshots) {
+        _ if by_variable => {
+            "off (CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING): only conversations can be taken back".to_owned()
+        }
+        (false, _) => "off (fileCheckpointingEnabled): only conversations can be taken back".to_owned(),
+        (true, false) => "edits of tools only (snapshotsEnabled is off): what commands do is not saved".to_owned(),
+        (true, true) => "edits of tools and what commands do (`gimlet rewind`, `gimlet undo`)".to_owned(),
+    };
+    findings.push(good("going back", text));
+}
+
 /// Why a text is not an address that HTTP requests can go to.
 pub(super) fn url_problem(url: &str) -> Option<&'static str> {
     let url = url.trim();

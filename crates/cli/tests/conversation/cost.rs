@@ -78,6 +78,32 @@ fn a_cache_miss_is_explained() {
     assert!(std::fs::read_to_string(log).unwrap().contains("model_changed"));
 }
 
+/// [LNG-27] Going back changes what was sent; a miss that follows it says so.
+#[test]
+fn a_rewind_is_the_cause_of_a_miss() {
+    let server = ModelServer::script([
+        cached(text("one"), 0, 50_000),
+        cached(text("two"), 50_000, 2_000),
+        cached(text("three"), 20_000, 30_500),
+    ]);
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut run = host(&sandbox, &["--include-cache-events", MODEL[0], MODEL[1]]).spawn();
+    say(&mut run, "one");
+    say(&mut run, "two");
+    let back = control(&mut run, &json!({"subtype": "x_rewind", "to": "2", "part": "conversation"}));
+    assert_eq!(back["subtype"], "success", "{back}");
+    run.send_user("another way");
+    let lines: Vec<Value> = std::iter::from_fn(|| run.next_line())
+        .map(|line| serde_json::from_str::<Value>(&line).unwrap())
+        .take_while(|line| line["type"] != "result")
+        .collect();
+    let told = of_kind(&lines, "system/x_cache_miss");
+    assert_eq!((told.len(), &told[0]["cause"]), (1, &json!("history_edited")), "{:?}", kinds(&lines));
+    assert!(told[0]["detail"].as_str().unwrap().starts_with("rewind, message "), "{told:?}");
+    run.close_stdin();
+    run.finish();
+}
+
 /// [LNG-27] Hosts that did not ask are not told; a resumed conversation knows what it had cached.
 #[test]
 fn a_resumed_conversation_knows_what_was_cached() {

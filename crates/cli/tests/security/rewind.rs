@@ -474,6 +474,10 @@ fn checkpoints_can_be_switched_off() {
         assert!(!sandbox.config_dir().join("file-history").exists());
         let refused = rewind(&sandbox, &["--to", "1", "--code"]).expect_code(1);
         assert!(refused.stderr.contains("switched off"), "{}", refused.stderr);
+        let doctor = sandbox.gimlet(&["doctor"]).run().stdout;
+        let switch = if by_setting { "fileCheckpointingEnabled" } else { "CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING" };
+        let told = doctor.lines().find(|line| line.contains("going back")).unwrap();
+        assert!(told.contains("off") && told.contains(switch), "{told}");
         // Undo works by itself.
         sandbox.gimlet(&["undo"]).run().expect_code(0);
         assert!(!sandbox.project().join("a.txt").exists());

@@ -1,7 +1,7 @@
 //! Going back by requests of a host: files as SDKs ask for them, and the conversation of a running session.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
-use super::rewind::lines_of;
+use super::rewind::{SESSION, lines_of};
 use crate::common::EXE;
 use serde_json::{Value, json};
 use testkit::{ModelServer, RunningGimlet, Sandbox, ScriptedReply};
@@ -46,12 +46,17 @@ const TWO: &str = "22222222-2222-4222-8222-222222222222";
 const THREE: &str = "33333333-3333-4333-8333-333333333333";
 
 fn started(sandbox: &mut Sandbox, replies: Vec<ScriptedReply>) -> (ModelServer, RunningGimlet) {
+    started_with(sandbox, replies, &[])
+}
+
+fn started_with(sandbox: &mut Sandbox, replies: Vec<ScriptedReply>, more: &[&str]) -> (ModelServer, RunningGimlet) {
     let server = ModelServer::script(replies);
     sandbox.set("ANTHROPIC_BASE_URL", server.url());
     sandbox.set("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "true");
     // A model that has to read before it overwrites.
     sandbox.set("ANTHROPIC_MODEL", STRICT_MODEL);
-    let running = sandbox.gimlet(&ARGS).stdin_open().spawn();
+    let all: Vec<&str> = ARGS.iter().chain(more).copied().collect();
+    let running = sandbox.gimlet(&all).stdin_open().spawn();
     (server, running)
 }
 
@@ -190,6 +195,118 @@ fn a_running_conversation_goes_back() {
     say(&mut running, "44444444-4444-4444-8444-444444444444", "on");
     let sent = server.last_request().all_text();
     assert!(sent.contains("second words") && !sent.contains("another way"), "{sent}");
+    running.close_stdin();
+    running.finish().expect_code(0);
+}
+
+/// The task list on disk: subjects with their status.
+fn tasks(sandbox: &Sandbox) -> Vec<(String, String)> {
+    let folder = sandbox.config_dir().join("tasks").join(SESSION);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().map(Result::unwrap) {
+        if entry.path().extension().is_some_and(|end| end == "json") {
+            let task: Value = serde_json::from_slice(&std::fs::read(entry.path()).unwrap()).unwrap();
+            found.push((task["subject"].as_str().unwrap().to_owned(), task["status"].as_str().unwrap().to_owned()));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn task(subject: &str, status: &str) -> (String, String) {
+    (subject.to_owned(), status.to_owned())
+}
+
+/// [LNG-10] The task list and the plan are those of the point gone back to, and those of a branch that is taken up; a later process
+/// knows them as well.
+#[test]
+fn tasks_and_plan_belong_to_their_point() {
+    let mut sandbox = Sandbox::new(EXE);
+    let create = |subject: &str| {
+        ScriptedReply::tool("TaskCreate", json!({"subject": subject, "description": "d", "activeForm": "f"}))
+    };
+    let update = ScriptedReply::tool("TaskUpdate", json!({"taskId": "1", "status": "completed"}));
+    let plan = sandbox.config_dir().join("plans");
+    let tools = "TaskCreate,TaskUpdate,Write,Read";
+    let replies = vec![create("early"), ScriptedReply::text("x"), update, create("late"), ScriptedReply::text("x")];
+    let (_server, mut running) =
+        started_with(&mut sandbox, replies, &["--session-id", SESSION, "--allowedTools", tools, "--tools", "default"]);
+    say(&mut running, ONE, "first words");
+    let early = vec![task("early", "pending")];
+    assert_eq!(tasks(&sandbox), early);
+    say(&mut running, TWO, "second words");
+    let late = vec![task("early", "completed"), task("late", "pending")];
+    assert_eq!(tasks(&sandbox), late);
+    let gone =
+        ask(&mut running, &json!({"subtype": "x_rewind", "to": TWO, "part": "conversation"}))["response"].clone();
+    assert_eq!(tasks(&sandbox), early);
+    assert_eq!(gone["lists"]["tasks"][0]["subject"], "early", "{gone}");
+    assert_eq!(gone["lists"]["tasks"].as_array().unwrap().len(), 1, "{gone}");
+    running.close_stdin();
+    running.finish().expect_code(0);
+
+    // Another process takes the branch up, and goes back to the first prompt.
+    let (_server, mut running) = started_with(
+        &mut sandbox,
+        vec![ScriptedReply::text("x")],
+        &["--resume", SESSION, "--allowedTools", tools, "--tools", "default"],
+    );
+    let list = ask(&mut running, &json!({"subtype": "x_rewind_list"}))["response"].clone();
+    assert_eq!(list["branches"][0]["promptUuids"], json!([TWO]), "{list}");
+    let leaf = list["branches"][0]["leafUuid"].as_str().unwrap().to_owned();
+    ask(&mut running, &json!({"subtype": "x_rewind", "to": leaf, "branch": true, "part": "conversation"}));
+    assert_eq!(tasks(&sandbox), late);
+    ask(&mut running, &json!({"subtype": "x_rewind", "to": ONE, "part": "conversation"}));
+    assert_eq!(tasks(&sandbox), Vec::new());
+    assert!(!plan.exists());
+    running.close_stdin();
+    running.finish().expect_code(0);
+}
+
+/// [LNG-7] The end of a branch that was left can be gone on with together with the files as they were then.
+#[test]
+fn a_branch_is_taken_up_with_its_files() {
+    let mut sandbox = Sandbox::new(EXE);
+    sandbox.write("a.txt", "one\n");
+    sandbox.write("kept/f.txt", "f\n");
+    let (_server, mut running) = started(
+        &mut sandbox,
+        vec![
+            bash("echo two > a.txt"),
+            ScriptedReply::text("x"),
+            bash("echo three > a.txt; rm -rf kept"),
+            ScriptedReply::text("x"),
+            bash("echo other > a.txt; echo new > b.txt"),
+            ScriptedReply::text("x"),
+        ],
+    );
+    say(&mut running, ONE, "first");
+    say(&mut running, TWO, "second");
+    let both = |to: &str| json!({"subtype": "x_rewind", "to": to, "part": "both"});
+    ask(&mut running, &both(TWO));
+    assert_eq!((sandbox.read("a.txt"), sandbox.read("kept/f.txt")), ("two\n".into(), "f\n".into()));
+    // At once, and again after another way was tried.
+    for is_after in [false, true] {
+        if is_after {
+            ask(&mut running, &both(TWO));
+            say(&mut running, THREE, "third");
+            assert_eq!((sandbox.read("a.txt"), sandbox.read("b.txt")), ("other\n".into(), "new\n".into()));
+        }
+        let list = ask(&mut running, &json!({"subtype": "x_rewind_list"}))["response"].clone();
+        let branch =
+            list["branches"].as_array().unwrap().iter().find(|branch| branch["text"] == "second").unwrap().clone();
+        assert_eq!(branch["hasCheckpoint"], true, "{list}");
+        let mut up = both(branch["leafUuid"].as_str().unwrap());
+        up["branch"] = true.into();
+        let mut planned = up.clone();
+        planned["dry_run"] = true.into();
+        let plan = ask(&mut running, &planned)["response"].clone();
+        assert!(plan["report"]["files"].to_string().contains("a.txt"), "{plan}");
+        let done = ask(&mut running, &up);
+        assert_eq!(done["subtype"], "success", "{done}");
+        assert_eq!(sandbox.read("a.txt"), "three\n");
+        assert!(!sandbox.project().join("kept").exists() && !sandbox.project().join("b.txt").exists());
+    }
     running.close_stdin();
     running.finish().expect_code(0);
 }

@@ -24,6 +24,7 @@ mod prompt;
 mod queue;
 mod reading;
 mod record;
+mod rewind;
 mod screens;
 mod session;
 mod small_windows;

@@ -89,6 +89,8 @@ pictures! {
     transcript: "The whole conversation, opened with Ctrl+O", scenes::transcript();
     work: "Tasks and agents above the prompt", scenes::work();
     tasks: "Background tasks with their output", scenes::tasks();
+    rewind: "The prompts of a conversation, with what their turns changed", scenes::rewind();
+    rewind_choice: "What going back to a prompt would do", scenes::rewind_choice();
     config: "The settings", scenes::config();
     model: "The models with context window and price", scenes::model();
     mcp: "The servers and their state", scenes::mcp();
@@ -98,7 +100,7 @@ pictures! {
 
 #[test]
 fn every_picture_is_shown_somewhere() {
-    let pages = ["README.md", "docs/terminal.md", "docs/cost.md"].map(|page| folder().join("../..").join(page));
+    let pages = ["README.md", "docs/terminal.md", "docs/cost.md", "docs/rewind.md"].map(|page| folder().join("../..").join(page));
     let text: String = pages.iter().map(|page| std::fs::read_to_string(page).unwrap()).collect();
     for name in NAMES {
         let picture = format!("pictures/{}.svg)", file_name(name));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use session_parts::command::RequestRefusal;
 use session_parts::compaction_policy::PartDirection;
 use session_parts::rewind;
-use store::checkpoints::{OverwriteChoice, RewindPart};
+use store::checkpoints::{OverwriteChoice, RewindPart, RewindTarget};
 use wire::control::{CompactPart, RewindConversation, RewindFiles};
 
 impl SessionControl {
@@ -28,9 +28,9 @@ impl SessionControl {
                 let point = log.prompts.iter().find(|point| point.uuid == asked.user_message_id);
                 let point = point.filter(|point| point.has_checkpoint).ok_or_else(unknown)?;
                 let done = if asked.dry_run == Some(true) {
-                    rewind::preview(request, log, point, rewind::DiffDetail::Counts)
+                    rewind::preview(request, log, RewindTarget::Before(point), rewind::DiffDetail::Counts)
                 } else {
-                    rewind::apply(request, log, point, RewindPart::Code, &OverwriteChoice::None)
+                    rewind::apply(request, log, RewindTarget::Before(point), RewindPart::Code, &OverwriteChoice::None)
                 };
                 done.map(|report| report.sdk_reply()).map_err(|error| error.to_string())
             });
@@ -49,7 +49,7 @@ impl SessionControl {
 
     /// `x_rewind`
     pub(super) fn rewind(&mut self, request_id: &str, asked: RewindConversation) -> RequestOutcome {
-        let Some(part) = crate::rewind::part(asked.part.as_deref()) else {
+        let Some(part) = crate::rewind::part(&asked) else {
             return RequestOutcome::refused("part must be code, conversation or both");
         };
         let Some(front) = &self.host else { return RequestOutcome::refused("There is no host here") };

@@ -108,7 +108,7 @@ fn branches_are_told_apart() {
         let log = CheckpointLog::read(&path).unwrap();
         let here: Vec<String> = log.prompts.iter().filter(|p| p.number.is_some()).map(|p| p.text.clone()).collect();
         let left: Vec<(String, usize, String)> =
-            log.branches.iter().map(|b| (b.leaf.clone(), b.prompts, b.text.clone())).collect();
+            log.branches.iter().map(|b| (b.leaf.clone(), b.prompts.len(), b.text.clone())).collect();
         (here, left, log.leaf)
     };
     let gone = vec![("a3".to_owned(), 2, "two".to_owned())];

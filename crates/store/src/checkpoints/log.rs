@@ -1,6 +1,7 @@
 //! What a transcript says about its prompts: where each stands in the tree, what its turn changed, which files its
 //! checkpoint names. The file is read once, line by line; messages are parsed only for prompts.
 
+use super::rewind::RewindTarget;
 use crate::error::StoreError;
 use crate::head::{LineHead, LineMessageHead, LinePart};
 use serde::Deserialize;
@@ -45,8 +46,8 @@ pub struct PromptPoint {
 pub struct BranchEnd {
     /// The uuid to resume at.
     pub leaf: String,
-    /// How many prompts it has that the present branch does not have.
-    pub prompts: usize,
+    /// The prompts that the present branch does not have, oldest first.
+    pub prompts: Vec<String>,
     /// The first of them.
     pub text: String,
     /// The time of its last line, in milliseconds since the epoch.
@@ -75,6 +76,8 @@ pub struct CheckpointLog {
     /// The end of the present branch; `None` before the first prompt.
     pub leaf: Option<String>,
     pub(super) files: Vec<FilesAtPrompt>,
+    /// The lists of the conversation, by the prompt or the end of a branch that they belong to, in the order of the file.
+    lists: Vec<ListsLine>,
 }
 
 /// A line of the tree.
@@ -109,6 +112,13 @@ struct SnapshotLine {
     message_id: String,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListsLine {
+    message_id: String,
+    lists: serde_json::Value,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DeltaLine {
@@ -118,6 +128,11 @@ struct DeltaLine {
 }
 
 impl CheckpointLog {
+    /// Of a conversation that has no transcript yet.
+    pub fn empty(path: &Path) -> Self {
+        Self { path: path.to_path_buf(), ..Self::default() }
+    }
+
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let fail = |e| StoreError::read(path, e);
         let mut file = BufReader::with_capacity(256 << 10, File::open(path).map_err(fail)?);
@@ -172,11 +187,24 @@ impl CheckpointLog {
         Ok(content.unwrap_or_else(|| "\"\"".into()))
     }
 
-    /// Files that tools were called for after a prompt, in transcripts that do not say what calls changed.
-    pub(super) fn edited_since(&self, point: &PromptPoint) -> Vec<String> {
-        if !self.changes.is_empty() {
-            return Vec::new();
-        }
+    /// The lists as they were before a prompt or at the end of a branch; null before the first record of them, and `None`
+    /// when there is none at all.
+    pub fn lists_at(&self, target: RewindTarget<'_>) -> Option<&serde_json::Value> {
+        let found = match target {
+            RewindTarget::Before(point) => {
+                let order = self.order(&point.uuid)?;
+                let is_earlier = |line: &&ListsLine| self.order(&line.message_id).is_some_and(|at| at <= order);
+                let before = self.lists.iter().rev().find(is_earlier).map(|line| &line.lists);
+                return before.or((!self.lists.is_empty()).then_some(&serde_json::Value::Null));
+            }
+            RewindTarget::Branch(branch) => self.lists.iter().rev().find(|line| line.message_id == branch.leaf),
+        };
+        found.map(|line| &line.lists)
+    }
+
+    /// Files that tools were called for from the prompt at `order` on, in transcripts that do not say what calls changed.
+    pub(super) fn edited_since(&self, order: usize) -> Vec<String> {
+        let Some(point) = self.prompts.get(order).filter(|_| self.changes.is_empty()) else { return Vec::new() };
         let Ok(text) = std::fs::read(&self.path) else { return Vec::new() };
         let start = usize::try_from(point.span.0).unwrap_or(usize::MAX);
         let later = text.get(start..).unwrap_or_default();
@@ -218,6 +246,10 @@ impl LogReader {
         // Our own lines and those of checkpoints begin with their type; most lines begin with their parent.
         if line.starts_with(b"{\"type\":\"x-checkpoint-change\"") {
             self.log.changes.extend(serde_json::from_slice::<CheckpointChange>(line));
+            return;
+        }
+        if line.starts_with(b"{\"type\":\"x-prompt-lists\"") {
+            self.log.lists.extend(serde_json::from_slice::<ListsLine>(line));
             return;
         }
         let Some(head) = LineHead::read(line) else { return };
@@ -380,8 +412,9 @@ impl LogReader {
             inner.extend(earlier);
             let first = earlier.last().unwrap_or(last);
             let (leaf, text) = (self.nodes[*said].uuid.to_string(), self.log.prompts[*first].text.clone());
+            let uuids = prompts.iter().rev().map(|at| self.log.prompts[*at].uuid.clone()).collect();
             // Several ends of one answer (parallel calls) are one branch: the newest stands for all.
-            ends.insert(*last, BranchEnd { leaf, prompts: prompts.len(), text, at: self.nodes[*said].at });
+            ends.insert(*last, BranchEnd { leaf, prompts: uuids, text, at: self.nodes[*said].at });
         }
         ends.into_iter().filter(|(last, _)| !inner.contains(last)).map(|(_, end)| end).collect()
     }

@@ -28,13 +28,44 @@ impl RewindPart {
     }
 }
 
-/// Where the conversation goes on.
+/// Where the conversation goes on, and which state of the files belongs to it.
 #[derive(Clone, Copy, Debug)]
 pub enum RewindTarget<'a> {
     /// Before this prompt.
     Before(&'a PromptPoint),
     /// At the end of a branch that was left.
     Branch(&'a BranchEnd),
+}
+
+impl RewindTarget<'_> {
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Before(point) => &point.text,
+            Self::Branch(branch) => &branch.text,
+        }
+    }
+
+    /// The moment in the line of all changes of the session; `None` when no files were saved for it.
+    fn moment(&self, log: &CheckpointLog) -> Option<RewindMoment> {
+        match self {
+            Self::Before(point) if !point.has_checkpoint => None,
+            Self::Before(point) => Some(RewindMoment { order: log.order(&point.uuid)?, since: point.at }),
+            Self::Branch(branch) => {
+                let last = log.order(branch.prompts.last()?)?;
+                let is_saved = log.prompts.get(last)?.has_checkpoint;
+                is_saved.then_some(RewindMoment { order: last + 1, since: branch.at + 1 })
+            }
+        }
+    }
+}
+
+/// What is taken back: changes of the prompts from a position on, and restores from a time on.
+#[derive(Clone, Copy, Debug)]
+struct RewindMoment {
+    /// Among the prompts in the order of the file.
+    order: usize,
+    /// Milliseconds since the epoch.
+    since: u64,
 }
 
 /// Which work of others is replaced.
@@ -85,16 +116,14 @@ pub struct RewindRequest {
 }
 
 impl RewindRequest {
-    /// What taking the files back to `point` would do now.
-    pub fn plan(&self, log: &CheckpointLog, point: &PromptPoint) -> Result<RewindPlan, RewindError> {
-        if !point.has_checkpoint {
-            return Err(RewindError::NoCheckpoint);
-        }
+    /// What taking the files back to `target` would do now.
+    pub fn plan(&self, log: &CheckpointLog, target: RewindTarget<'_>) -> Result<RewindPlan, RewindError> {
+        let moment = target.moment(log).ok_or(RewindError::NoCheckpoint)?;
         let snapshots = Snapshots::at(&self.config_home);
-        let (copies, outside) = self.copies(log, point);
-        let takes = taken(log, point);
-        let files = snapshots.plan_rewind(&self.selection(log, point, &takes, copies))?;
-        let uncovered = uncovered(log, point, &files);
+        let (copies, outside) = self.copies(log, moment);
+        let takes = taken(log, moment);
+        let files = snapshots.plan_rewind(&self.selection(log, target, &takes, copies))?;
+        let uncovered = uncovered(log, moment, &files);
         Ok(RewindPlan { files, uncovered, outside })
     }
 
@@ -102,21 +131,19 @@ impl RewindRequest {
     pub fn apply(
         &self,
         log: &CheckpointLog,
-        point: &PromptPoint,
+        target: RewindTarget<'_>,
         part: RewindPart,
         overwrite: &OverwriteChoice,
     ) -> Result<RewindOutcome, RewindError> {
-        let step = part.has_conversation().then(|| conversation_step(log, RewindTarget::Before(point)));
+        let step = part.has_conversation().then(|| conversation_step(log, target));
         if !part.has_code() {
             step.map_or(Ok(()), |step| crate::snapshots::add_lines(&step))?;
             return Ok(RewindOutcome::default());
         }
-        if !point.has_checkpoint {
-            return Err(RewindError::NoCheckpoint);
-        }
-        let (copies, _) = self.copies(log, point);
-        let takes = taken(log, point);
-        let chosen = self.selection(log, point, &takes, copies);
+        let moment = target.moment(log).ok_or(RewindError::NoCheckpoint)?;
+        let (copies, _) = self.copies(log, moment);
+        let takes = taken(log, moment);
+        let chosen = self.selection(log, target, &takes, copies);
         let overwrites = |path: &Path| match overwrite {
             OverwriteChoice::None => false,
             OverwriteChoice::All => true,
@@ -125,33 +152,32 @@ impl RewindRequest {
         Ok(Snapshots::at(&self.config_home).apply_rewind(&chosen, &overwrites, step)?)
     }
 
-    /// Goes on at the end of another branch.
-    pub fn take_up(log: &CheckpointLog, branch: &BranchEnd) -> Result<(), RewindError> {
-        Ok(crate::snapshots::add_lines(&conversation_step(log, RewindTarget::Branch(branch)))?)
-    }
-
     fn selection<'a>(
         &'a self,
         log: &'a CheckpointLog,
-        point: &PromptPoint,
+        target: RewindTarget<'_>,
         takes: &'a dyn Fn(&SnapshotHeader) -> bool,
         copies: Vec<FoundCopy>,
     ) -> RewindSelection<'a> {
-        let shown: String = point.text.lines().next().unwrap_or_default().chars().take(60).collect();
-        let description = format!("rewind to before: {shown}");
+        let shown: String = target.text().lines().next().unwrap_or_default().chars().take(60).collect();
+        let description = match target {
+            RewindTarget::Before(_) => format!("rewind to before: {shown}"),
+            RewindTarget::Branch(_) => format!("rewind to the end of the branch of: {shown}"),
+        };
         RewindSelection { session: &log.session_id, cwd: &self.base, description, takes, copies }
     }
 
-    /// The copies that show files as they were at `point`, and files that may not be changed.
-    fn copies(&self, log: &CheckpointLog, point: &PromptPoint) -> (Vec<FoundCopy>, Vec<PathBuf>) {
+    /// The copies that show files as they were at that moment, and files that may not be changed.
+    fn copies(&self, log: &CheckpointLog, moment: RewindMoment) -> (Vec<FoundCopy>, Vec<PathBuf>) {
         let folder = CopyFolder::of(&self.config_home, &log.session_id);
         let mut states: BTreeMap<&str, &FileBackup> = BTreeMap::new();
-        let at = log.files.iter().position(|files| files.prompt == point.uuid);
+        let first = log.prompts.get(moment.order);
+        let at = first.map(|point| log.files.iter().position(|files| files.prompt == point.uuid).unwrap_or_default());
         // What the checkpoint does not name was touched later for the first time: its first state is meant.
-        for (key, backup) in log.files.iter().skip(at.unwrap_or_default()).flat_map(|files| &files.files) {
+        for (key, backup) in log.files.iter().skip(at.unwrap_or(log.files.len())).flat_map(|files| &files.files) {
             states.entry(key).or_insert(backup);
         }
-        let authors = authors(log, point, &self.base);
+        let authors = authors(log, moment, &self.base);
         let (mut copies, mut outside) = (Vec::new(), Vec::new());
         for (key, backup) in states {
             let path = path_of(key, backup, &self.base);
@@ -173,34 +199,32 @@ impl RewindRequest {
     }
 }
 
-/// Whether a change of the session belongs to the turn of `point` or to a later one. What agents do belongs to the prompt
-/// that started them; restores belong to their time.
-fn taken(log: &CheckpointLog, point: &PromptPoint) -> impl Fn(&SnapshotHeader) -> bool + use<> {
+/// Whether a change of the session was made after `moment`. What agents do belongs to the prompt that started them; restores
+/// belong to their time.
+fn taken(log: &CheckpointLog, moment: RewindMoment) -> impl Fn(&SnapshotHeader) -> bool + use<> {
     let orders: HashMap<String, usize> =
         log.prompts.iter().enumerate().map(|(order, point)| (point.uuid.clone(), order)).collect();
-    let (first, since) = (log.order(&point.uuid).unwrap_or_default(), point.at);
     move |header| match header.prompt.as_ref().and_then(|prompt| orders.get(prompt)) {
-        Some(order) => *order >= first,
-        None => header.at >= since,
+        Some(order) => *order >= moment.order,
+        None => header.at >= moment.since,
     }
 }
 
-/// The changes of the turn of `point` and of later ones.
-fn changes_since<'a>(log: &'a CheckpointLog, point: &PromptPoint) -> impl Iterator<Item = &'a CheckpointChange> {
-    let later: HashSet<&str> =
-        log.prompts.iter().skip(log.order(&point.uuid).unwrap_or_default()).map(|point| point.uuid.as_str()).collect();
+/// The changes of the turns after `moment`.
+fn changes_since(log: &CheckpointLog, moment: RewindMoment) -> impl Iterator<Item = &CheckpointChange> {
+    let later: HashSet<&str> = log.prompts.iter().skip(moment.order).map(|point| point.uuid.as_str()).collect();
     log.changes.iter().filter(move |change| later.contains(change.message_id.as_str()))
 }
 
-/// The files that the session changed since `point`, as far as the transcript says.
-fn authors(log: &CheckpointLog, point: &PromptPoint, base: &Path) -> HashMap<PathBuf, CopyAuthor> {
+/// The files that the session changed after `moment`, as far as the transcript says.
+fn authors(log: &CheckpointLog, moment: RewindMoment, base: &Path) -> HashMap<PathBuf, CopyAuthor> {
     let mut authors = HashMap::new();
-    for change in changes_since(log, point) {
+    for change in changes_since(log, moment) {
         if let Some(path) = &change.path {
             authors.insert(real(Path::new(path)), CopyAuthor { left: change.after.clone() });
         }
     }
-    for path in log.edited_since(point) {
+    for path in log.edited_since(moment.order) {
         authors.entry(real(&base.join(path))).or_default();
     }
     authors
@@ -211,10 +235,10 @@ fn real(path: &Path) -> PathBuf {
     parent.zip(path.file_name()).map_or_else(|| path.to_path_buf(), |(dir, name)| dir.join(name))
 }
 
-fn uncovered(log: &CheckpointLog, point: &PromptPoint, files: &FileRewind) -> Vec<UncoveredEffect> {
+fn uncovered(log: &CheckpointLog, moment: RewindMoment, files: &FileRewind) -> Vec<UncoveredEffect> {
     let present: HashSet<&str> = files.changes.iter().map(|header| header.id.as_str()).collect();
     let mut found: Vec<UncoveredEffect> = Vec::new();
-    for change in changes_since(log, point) {
+    for change in changes_since(log, moment) {
         let gone = change.snapshot.as_deref().is_some_and(|id| !present.contains(id)) && change.kind != "edit";
         let why = match (&change.not_saved, change.not_covered.as_slice()) {
             (Some(why), _) => why.clone(),

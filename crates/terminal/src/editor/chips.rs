@@ -18,6 +18,12 @@ pub enum Chip {
     Image { media_type: String, base64: String },
 }
 
+/// The number in a label.
+fn number_of(label: &str) -> Option<usize> {
+    let digits = label.split_once('#')?.1;
+    digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct ChipSet {
     by_label: BTreeMap<String, Chip>,
@@ -115,8 +121,10 @@ impl ChipSet {
         self.find(text).into_iter().map(|(range, chip)| (text[range].to_owned(), chip.clone())).collect()
     }
 
-    /// Adds chips that were removed together with their text.
+    /// Adds chips that were removed together with their text, or that have their labels from an earlier process.
     pub fn restore(&mut self, chips: Vec<(String, Chip)>) {
+        let highest = chips.iter().filter_map(|(label, _)| number_of(label)).max();
+        self.count = self.count.max(highest.unwrap_or_default());
         self.by_label.extend(chips);
     }
 

@@ -32,7 +32,7 @@ impl ListedTaskStatus {
 }
 
 /// One task file. Unknown fields of other writers are kept in `rest`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListedTask {
     pub(super) id: String,

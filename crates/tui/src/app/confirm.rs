@@ -59,6 +59,8 @@ pub enum LeaveGoal {
         prompt: String,
     },
     Another(Box<SessionInfo>),
+    /// The session before this one, by its id.
+    Previous(String),
 }
 
 impl LeaveGoal {
@@ -66,7 +68,7 @@ impl LeaveGoal {
     pub fn note(&self) -> Option<&'static str> {
         match self {
             LeaveGoal::Copy { .. } => Some("This is a copy now; /resume has the session it was made from."),
-            LeaveGoal::Exit | LeaveGoal::Another(_) => None,
+            LeaveGoal::Exit | LeaveGoal::Another(_) | LeaveGoal::Previous(_) => None,
         }
     }
 
@@ -75,6 +77,7 @@ impl LeaveGoal {
             LeaveGoal::Exit => AppEffect::Exit,
             LeaveGoal::Copy { session, prompt } => AppEffect::Fork { session, prompt },
             LeaveGoal::Another(session) => AppEffect::Chosen(Some(session)),
+            LeaveGoal::Previous(session) => AppEffect::ReturnTo(session),
         }
     }
 }
@@ -380,7 +383,7 @@ impl ConfirmDialog {
 fn stay(goal: &LeaveGoal) -> Vec<LayerEffect> {
     match goal {
         LeaveGoal::Another(_) => vec![LayerEffect::Close, LayerEffect::Outside(AppEffect::Chosen(None))],
-        LeaveGoal::Exit | LeaveGoal::Copy { .. } => vec![LayerEffect::Close],
+        LeaveGoal::Exit | LeaveGoal::Copy { .. } | LeaveGoal::Previous(_) => vec![LayerEffect::Close],
     }
 }
 

@@ -141,6 +141,7 @@ impl App {
         self.transcript.clear();
         self.todos.clear();
         self.agents = super::agents::AgentTracker::default();
+        self.session.previous_id.clone_from(&self.session.id);
         self.status.schedule_if_configured(self.now);
         self.session.cost_usd = 0.0;
         self.session.context_used = 0;

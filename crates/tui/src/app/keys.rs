@@ -259,13 +259,15 @@ impl App {
         if self.waits_for_session() {
             return self.take_queue_back();
         }
-        if self.prompt.editor.is_empty() {
-            return;
-        }
-        if self.is_second_press(DoublePress::Escape, ESCAPE_WINDOW) {
-            self.clear_input();
-        } else {
-            self.hint("Press esc again to clear", ESCAPE_WINDOW);
+        let is_empty = self.prompt.editor.is_empty();
+        match (self.is_second_press(DoublePress::Escape, ESCAPE_WINDOW), is_empty) {
+            (true, true) => {
+                self.keys.hint = None;
+                self.open_rewind();
+            }
+            (true, false) => self.clear_input(),
+            (false, true) => self.hint("Press esc again to go back to an earlier prompt", ESCAPE_WINDOW),
+            (false, false) => self.hint("Press esc again to clear", ESCAPE_WINDOW),
         }
     }
 

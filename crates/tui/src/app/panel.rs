@@ -9,6 +9,7 @@ pub mod jobs;
 pub mod memory;
 pub mod model;
 pub mod pages;
+pub mod rewind;
 pub mod rules;
 pub mod servers;
 pub mod setting_names;
@@ -110,6 +111,15 @@ impl PanelFrame {
     #[must_use]
     pub fn counted(mut self, one: &'static str) -> Self {
         self.counted = Some(one);
+        self
+    }
+
+    /// The row of the list that is chosen first.
+    #[must_use]
+    pub fn chosen(mut self, item: usize) -> Self {
+        if let PanelBody::List(list) = &mut self.body {
+            list.choose(item);
+        }
         self
     }
 

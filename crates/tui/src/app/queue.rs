@@ -108,6 +108,7 @@ impl App {
     /// Queues a message while a turn runs.
     pub(super) fn enqueue(&mut self, submission: Submission) {
         let uuid = may_join(&submission).then(sys::id::uuid);
+        self.pasted_prompts.remember(&submission);
         if let Some(uuid) = &uuid {
             self.effects.push(AppEffect::Submit(PromptMessage {
                 text: submission.expanded.clone(),

@@ -4,8 +4,10 @@ use super::help::PromptHelp;
 use super::layers::{LayerId, LayerRank};
 use super::menu::Menu;
 use super::pager::Pager;
+use super::panel::rewind::RewindAsked;
 use super::panel::{Panel, PanelJob, PanelJobResult, PanelNews, PanelSource};
 use super::{App, AppEffect};
+use std::time::Duration;
 use terminal::theme::ThemeToken;
 use wire::control::{ControlResponse, HostRequest};
 
@@ -28,6 +30,12 @@ pub enum PendingResponse {
     Done(String),
     /// Like `Done`, and the servers are listed again.
     ServersAgain(String),
+    /// The conversation or the files went back.
+    Rewound(Box<RewindAsked>),
+    /// How much of the context window is used.
+    ContextUsed,
+    /// A part of the conversation was summarised by the turn that began then.
+    PartSummarised(Duration),
 }
 
 impl App {
@@ -87,6 +95,8 @@ impl App {
             PendingResponse::ContextUse => self.session.apply_context_use(&outcome.unwrap_or_default()),
             PendingResponse::OriginalFile(id) => self.receive_original_file(&id, &outcome.unwrap_or_default()),
             PendingResponse::SideQuestion(number) => self.side_question_arrived(number, outcome),
+            PendingResponse::Rewound(asked) => self.receive_rewound(&asked, outcome),
+            PendingResponse::PartSummarised(began) => self.receive_part_summary(began, outcome),
             what => match outcome {
                 Ok(body) => self.receive_success(what, body),
                 Err(error) => self.receive_failure(&what, &error),
@@ -104,6 +114,10 @@ impl App {
                 self.suggest_again();
             }
             PendingResponse::Done(words) => self.note(&words, ThemeToken::Inactive),
+            PendingResponse::ContextUsed => {
+                let used = body.get("totalTokens").and_then(serde_json::Value::as_u64);
+                self.session.context_used = used.unwrap_or(self.session.context_used);
+            }
             PendingResponse::ServersAgain(words) => {
                 self.note(&words, ThemeToken::Inactive);
                 self.update_panels(&PanelNews::ServersChanged);
@@ -111,7 +125,9 @@ impl App {
             PendingResponse::Quiet
             | PendingResponse::ContextUse
             | PendingResponse::SideQuestion(_)
-            | PendingResponse::OriginalFile(_) => {}
+            | PendingResponse::OriginalFile(_)
+            | PendingResponse::Rewound(_)
+            | PendingResponse::PartSummarised(_) => {}
         }
     }
 

@@ -27,6 +27,8 @@ pub struct SelectItem {
     pub current: bool,
     /// Shown dimmed: it has no effect.
     pub dimmed: bool,
+    /// Not one of those that the list counts.
+    pub uncounted: bool,
 }
 
 impl SelectItem {
@@ -49,6 +51,12 @@ impl SelectItem {
     #[must_use]
     pub fn dimmed(mut self, dimmed: bool) -> Self {
         self.dimmed = dimmed;
+        self
+    }
+
+    #[must_use]
+    pub fn uncounted(mut self) -> Self {
+        self.uncounted = true;
         self
     }
 
@@ -206,7 +214,9 @@ impl SelectList {
 
     /// How many items there are, or how many of them match the filter.
     pub fn count(&self) -> ListCount {
-        ListCount { shown: self.shown.len(), all: self.items.len() }
+        let is_counted = |item: &&SelectItem| !item.uncounted;
+        let shown = self.shown.iter().map(|at| &self.items[*at]).filter(is_counted).count();
+        ListCount { shown, all: self.items.iter().filter(is_counted).count() }
     }
 
     /// At most `room` rows of at most `columns` columns, and the caret while a filter can be typed.

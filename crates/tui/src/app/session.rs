@@ -66,6 +66,8 @@ impl BackgroundTaskRow {
 #[derive(Clone, Debug, Default)]
 pub struct SessionDisplay {
     pub id: Option<String>,
+    /// The session before `/clear`.
+    pub previous_id: Option<String>,
     pub model: Option<String>,
     /// Names of models for people, by id.
     pub model_names: BTreeMap<String, String>,

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use terminal::text;
 
 pub use output::{RecordLimits, more_line};
-pub use results::{CallDetail, CallEnd, CallOutcome, CallTale, LEAST_TIME, duration_words, tale};
+pub use results::{CallDetail, CallEnd, CallOutcome, CallTale, LEAST_TIME, duration_words, patch_hunks, tale};
 
 /// The verb of calls that read files.
 pub const READ_VERB: &str = "Read";

@@ -206,6 +206,7 @@ impl EffectRunner {
             // The loop handles these.
             AppEffect::Chosen(_)
             | AppEffect::Fork { .. }
+            | AppEffect::ReturnTo(_)
             | AppEffect::Moved { .. }
             | AppEffect::Entry(_)
             | AppEffect::ExternalEditor(_)

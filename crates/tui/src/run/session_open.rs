@@ -20,6 +20,8 @@ pub(super) enum SessionSwitch {
     /// Open the same session again with a new API key.
     Again,
     To(Box<SessionInfo>),
+    /// Back to the session with this id, in the same directory.
+    Back(String),
     /// Open a fork of this session and send `prompt` there first.
     Fork {
         session: String,
@@ -191,6 +193,11 @@ impl TuiLoop {
                     opener.boot.options.conversation.choice = SessionChoice::New { id: None };
                 }
                 point_to_session(&mut opener.boot, &session);
+            }
+            SessionSwitch::Back(session) => {
+                self.app.is_ready = false;
+                opener.switch_to(SessionChoice::Resume { target: session, fork: None });
+                opener.is_copy = false;
             }
             SessionSwitch::Fork { session, prompt } => {
                 self.app.is_ready = false;

@@ -20,10 +20,13 @@ pub enum HostRequest {
     GetSettings,
     RewindFiles(RewindFiles),
     /// Ours: the prompts that can be gone back to.
+    #[serde(rename = "x_rewind_list")]
     RewindList,
     /// Ours: goes back to a prompt, in files, conversation or both.
+    #[serde(rename = "x_rewind")]
     Rewind(RewindConversation),
-    /// `x_compact_part`
+    /// Ours: a summary takes the place of a part of the conversation.
+    #[serde(rename = "x_compact_part")]
     CompactPart(CompactPart),
     GetContextUsage(GetContextUsage),
     GetUsage,

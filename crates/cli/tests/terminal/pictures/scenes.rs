@@ -495,6 +495,57 @@ pub(crate) fn tasks() -> ScreenPicture {
     picture
 }
 
+/// The list of prompts to go back to, in a conversation with changes by tools and by a command.
+fn prompts_to_go_back_to() -> (Shop, TestTerminal) {
+    let bash = |command: &str| ScriptedReply::tool("Bash", json!({"command": command}));
+    let replies = [
+        ScriptedReply::tool("Read", json!({"file_path": "src/cart.ts"})),
+        ScriptedReply::tool("Edit", edit()),
+        ScriptedReply::text("Items are multiplied now."),
+        bash("rm -rf reports && mv notes.md NOTES.md"),
+        ScriptedReply::text("The reports are gone."),
+        ScriptedReply::text("Only the prices with tax are left."),
+    ];
+    let shop = Shop::scripted(DARK, replies);
+    shop.write("reports/2025.csv", "item,price\nlamp,40\nchair,90\n");
+    shop.write("notes.md", "Ask about the tax.\n");
+    let mut terminal = shop.open((96, 30), &["--allowedTools", "Bash,Edit,Read"]);
+    shop.answered(&mut terminal, "multiply the price by the count", "multiplied now.");
+    shop.answered(&mut terminal, "remove the old reports and rename the notes", "are gone.");
+    shop.answered(&mut terminal, "what is left to do?", "are left.");
+    terminal.send("/rewind\r");
+    shop.when(&terminal, &["3 prompts", "what is left to do?"]);
+    (shop, terminal)
+}
+
+/// A picture without the age of a prompt, which differs on a slow machine, and with a fixed id of a change.
+fn without_ages(mut picture: ScreenPicture) -> ScreenPicture {
+    picture.replace(|row| {
+        let Some(begin) = row.find("gimlet undo --to ").map(|at| at + "gimlet undo --to ".len()) else {
+            return Vec::new();
+        };
+        let end = row[begin..].find(|c: char| !c.is_ascii_alphanumeric()).map_or(row.len(), |at| begin + at);
+        vec![(begin..end, "mwo6tb0ws4l".to_owned())]
+    });
+    picture.replace(|row| {
+        let Some(end) = row.find(" min ago") else { return Vec::new() };
+        let begin = row[..end].rfind(' ').map_or(0, |at| at + 1);
+        vec![(begin..end + " min ago".len(), "just now".to_owned())]
+    });
+    picture
+}
+
+pub(crate) fn rewind() -> ScreenPicture {
+    let (shop, terminal) = prompts_to_go_back_to();
+    without_ages(shop.draw(&terminal))
+}
+
+pub(crate) fn rewind_choice() -> ScreenPicture {
+    let (shop, mut terminal) = prompts_to_go_back_to();
+    terminal.send("\x1b[A\r");
+    without_ages(shop.when(&terminal, &["6. Never mind", "would change"]))
+}
+
 /// A screen that a command opens in a new conversation.
 fn screen(shop: &Shop, size: (u16, u16), args: &[&str], command: &str, shown: &[&str]) -> ScreenPicture {
     let mut terminal = shop.open(size, args);

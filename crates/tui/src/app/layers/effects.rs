@@ -1,7 +1,9 @@
 //! What a layer wants done outside itself, and the one place where the application does it.
 
 use super::{Layer, LayerId, LayerRank, LayerReturn, LayerStack, LayerView};
+use crate::app::confirm::LeaveGoal;
 use crate::app::panel::{Panel, PanelJob, PanelNews};
+use crate::app::rewound::SummarisedPart;
 use crate::app::side_questions::SideQuestionAction;
 use crate::app::spinner::TurnWait;
 use crate::app::{App, AppEffect, ExternalEdit, PendingResponse};
@@ -52,6 +54,13 @@ pub enum LayerEffect {
         goes_on: bool,
     },
     Submit(Submission),
+    /// Go on with the conversation before this one.
+    ResumePrevious(String),
+    /// Summarise a part of the conversation.
+    SummarisePart {
+        prompt: String,
+        direction: SummarisedPart,
+    },
     /// Begin a new conversation with this prompt.
     BeginConversation(Submission),
     /// Why the user refused a call, for the row of the call.
@@ -183,6 +192,8 @@ impl App {
                 }
             }
             LayerEffect::Submit(submission) => self.submit(submission),
+            LayerEffect::ResumePrevious(session) => self.leave(LeaveGoal::Previous(session)),
+            LayerEffect::SummarisePart { prompt, direction } => self.summarise_part(prompt, direction),
             LayerEffect::BeginConversation(submission) => {
                 self.next_submission = Some(submission);
                 self.submit(Submission::plain("/clear"));

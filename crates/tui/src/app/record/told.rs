@@ -86,6 +86,17 @@ pub fn told_parts(text: &str) -> Vec<ToldPart> {
     parts
 }
 
+/// A prompt as it was typed; a text in which nothing was typed stays as it is.
+pub fn typed_text(text: &str) -> String {
+    let typed = |part| match part {
+        ToldPart::Words(text) | ToldPart::SlashCommand(text) => Some(text),
+        ToldPart::Shell(command) => Some(format!("! {command}")),
+        ToldPart::Output { .. } | ToldPart::Notice(_) | ToldPart::Interruption => None,
+    };
+    let parts: Vec<String> = told_parts(text).into_iter().filter_map(typed).collect();
+    if parts.is_empty() { text.to_owned() } else { parts.join("\n") }
+}
+
 fn typed_command(name: &str, arguments: &str) -> String {
     let name = name.trim();
     let slash = if name.starts_with('/') { "" } else { "/" };

@@ -317,9 +317,13 @@ struct PatchHunk {
     lines: Vec<String>,
 }
 
-/// The hunks of a `structuredPatch`.
 fn hunks_of(detail: &Value) -> Vec<DiffRowHunk> {
-    let patch = detail.get("structuredPatch").and_then(|patch| Vec::<PatchHunk>::deserialize(patch).ok());
+    detail.get("structuredPatch").map(patch_hunks).unwrap_or_default()
+}
+
+/// The hunks of a `structuredPatch`.
+pub fn patch_hunks(patch: &Value) -> Vec<DiffRowHunk> {
+    let patch = Vec::<PatchHunk>::deserialize(patch);
     let read = |hunk: PatchHunk| {
         let (mut old, mut new) = (hunk.old_start, hunk.new_start);
         let mut rows: DiffRowHunk = Vec::new();
