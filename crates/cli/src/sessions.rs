@@ -1,6 +1,7 @@
 //! `gimlet sessions`: lists, finds, shows, exports and renames conversations from the shell. A search prints results
 //! while it runs. Transcripts are only read, except that renaming appends a line.
 
+use engine::compaction_report;
 use engine::export::{self, ExportFormat};
 use engine::query::{
     self, SearchQuery, SearchRequest, SearchResult, SessionCatalogue, SessionInfo, SessionScope, Speaker,
@@ -11,6 +12,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use store::resume::LoadOptions;
 use sys::Env;
 
 const USAGE: &str = "Usage: gimlet sessions list [--all] [--archived] [--limit N] [--json]
@@ -18,11 +20,13 @@ const USAGE: &str = "Usage: gimlet sessions list [--all] [--archived] [--limit N
        gimlet sessions show ID
        gimlet sessions export ID [--format text|md|html|json] [FILE]
        gimlet sessions rename ID NAME
+       gimlet sessions compactions ID [--json]
 
 list     conversations of this directory, newest first; --all: of every directory
 search   conversations in which all WORDS stand in one message, in either case; \"two words\"
          in quotes stand together; --here: only those of this directory
 show     what was said
+compactions  each summary: tokens before and after, what was kept, its text, and the steps it replaced
 export   the same as a file; its ending names the format; without FILE to standard output
 ID       a session's id, the beginning of one, its title, or the path of its transcript";
 
@@ -41,6 +45,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<u8, String> {
         "search" => place.search(&SessionsArgs::read(rest)?, &mut out),
         "show" => place.show(&SessionsArgs::read(rest)?, &mut out),
         "export" => place.export(&SessionsArgs::read(rest)?, &mut out),
+        "compactions" => place.compactions(&SessionsArgs::read(rest)?, &mut out),
         "rename" => place.rename(&SessionsArgs::read(rest)?, &mut out),
         "" | "help" | "--help" | "-h" => writeln!(out, "{USAGE}").map(|()| 0).map_err(SessionsError::Output),
         other => Err(SessionsError::Said(format!("Error: unknown command: sessions {other}\n{USAGE}"))),
@@ -238,6 +243,22 @@ impl SessionsCommand<'_> {
         Ok(0)
     }
 
+    fn compactions(&self, asked: &SessionsArgs, out: &mut dyn Write) -> Result<u8, SessionsError> {
+        let [target] = asked.words.as_slice() else { return Err(SessionsError::Said(USAGE.into())) };
+        let transcript = query::transcript(self.env, &self.cwd, target)?;
+        let reports = compaction_report::list(&transcript, &LoadOptions::default()).map_err(|e| e.to_string())?;
+        if asked.json {
+            let id = query::heading(&transcript).session_id;
+            let value = serde_json::json!({"sessionId": id, "compactions": reports});
+            writeln!(out, "{value}")?;
+        } else if reports.is_empty() {
+            writeln!(out, "This conversation was not compacted.")?;
+        } else {
+            writeln!(out, "{}", clean_lines(&compaction_report::as_text(&reports, usize::MAX)))?;
+        }
+        Ok(0)
+    }
+
     fn export(&self, asked: &SessionsArgs, out: &mut dyn Write) -> Result<u8, SessionsError> {
         let (target, file) = match asked.words.as_slice() {
             [target] => (target, None),
@@ -313,6 +334,11 @@ fn write_heading(info: &SessionInfo, with_place: bool, look: HitHighlight, out: 
         write!(out, "  {}", clean(cwd))?;
     }
     writeln!(out)
+}
+
+/// The same, line by line.
+fn clean_lines(text: &str) -> String {
+    text.lines().map(clean).collect::<Vec<_>>().join("\n")
 }
 
 /// Text of others must not control the terminal.

@@ -5,10 +5,12 @@
 mod answers;
 mod failing_check;
 mod reattach;
+mod review;
 
 use crate::session::{LiveSession, SessionIo};
 use answers::{SummaryAnswers, SummaryProgress};
 use model::{Message, ModelError, ResponseProgress, RetryPolicy, RetryVerdict, catalog};
+use review::SummaryReview;
 use serde_json::{Value, json};
 use session_parts::compaction_policy::CompactionTrigger;
 use session_parts::context::{ConversationTooLarge, ModelContext};
@@ -59,6 +61,11 @@ pub(crate) async fn run(
                 CompactionOutcome::Failed(why)
             });
         }
+    };
+    let SummaryReview::Use(summary) = review::review(summary, trigger, io, token).await else {
+        let why = "the summary was not accepted".to_owned();
+        io.output.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.clone()))).await;
+        return Ok(CompactionOutcome::Failed(why));
     };
     let kept = KeptTail::choose(trigger, context);
     let told = summary.clone() + &failing_check::quoted(&context.history().turns()[..kept.start]);

@@ -5,9 +5,11 @@ use super::{AgentTool, SendMessage, tool};
 use crate::agents::AgentTemplate;
 use crate::agents::{AgentRefusal, AgentSpawner, AgentTable, builtin, toolset};
 use crate::control::{ModeChoice, SessionControl};
+use crate::recall_tool::RecallTool;
 use crate::session::builder::{
     ContextSource, ConversationParts, KnowledgeParts, NewSession, OutputParts, ToolingParts,
 };
+use crate::session::recall::RecallAccess;
 use crate::session::{LiveSession, RulesParts, SessionProvider, StartState};
 use crate::skill_tool::SkillTool;
 use crate::view::SessionView;
@@ -25,6 +27,7 @@ use session_parts::history::HistoryPart;
 use session_parts::hooks::HookJudge;
 use session_parts::hooks::{AgentHookParams, HookAgent, InheritedHooks, SessionHooks};
 use session_parts::host::{AgentOutput, ForwardMode, HostFlags, HostSender};
+use session_parts::mcp::agents::covers;
 use session_parts::mcp::{McpToolset, ToldTools};
 use session_parts::permission_prompt::PermissionChannel;
 use session_parts::plan::PlanState;
@@ -185,6 +188,10 @@ pub(super) fn build(
             spawner: own,
             worktree_guard: spec.worktree.as_ref().map(Worktree::guard).or(view.worktree_guard),
             active_worktree: None,
+            recall: RecallAccess {
+                is_wanted: !spec.definition.disallowed_tools.iter().any(|entry| covers(entry, RecallTool::NAME)),
+                inherited: view.recall.filter(|_| forked.is_some()),
+            },
         },
         knowledge: KnowledgeParts { skills, mcp, plan },
         context,

@@ -39,6 +39,8 @@ pub(super) struct EntryNode {
     pub(super) is_compact_summary: bool,
     pub(super) is_api_error: bool,
     pub(super) boundary: Option<Box<BoundaryFacts>>,
+    /// The compaction that this line takes back: what lies above it is read as if there had been none.
+    pub(super) undoes: Option<Box<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +49,9 @@ pub(super) struct BoundaryFacts {
     pub(super) metadata: Option<Box<str>>,
     pub(super) kept: Option<PreservedMessages>,
 }
+
+/// The subtype of the line that takes a compaction back.
+pub const UNDONE_SUBTYPE: &str = "x_compaction_undone";
 
 /// Older messages that a compaction kept, placed after `anchor`.
 #[derive(Debug)]
@@ -300,6 +305,7 @@ impl EntryNode {
             }
         };
         let uuid = head.uuid.boxed()?;
+        let is_undo = kind == NodeKind::System && head.subtype.as_str() == Some(UNDONE_SUBTYPE);
         let boundary = (head.subtype.as_str() == Some("compact_boundary")).then(|| Box::new(boundary_facts(head)));
         Some(Self {
             kind,
@@ -319,6 +325,7 @@ impl EntryNode {
             is_compact_summary: head.is_compact_summary.0,
             is_api_error: head.is_api_error.0,
             boundary,
+            undoes: is_undo.then(|| head.boundary_uuid.boxed()).flatten(),
         })
     }
 

@@ -71,6 +71,7 @@ pub fn label(tool: &str, input: &Value, session: &SessionDisplay) -> CallLabel {
         "TaskStop" => ("Stop", [field(input, "task_id"), field(input, "shell_id")].concat()),
         "EnterPlanMode" | "ExitPlanMode" => ("Plan", String::new()),
         "ToolSearch" => ("Tools", field(input, "query").to_owned()),
+        "Recall" => ("Recall", recalled(input)),
         "EnterWorktree" => ("Enter", format!("worktree {}{}", field(input, "name"), field(input, "path"))),
         "ExitWorktree" => ("Leave", format!("worktree {}", field(input, "action"))),
         "SendMessage" => ("Message", field(input, "to").to_owned()),
@@ -91,6 +92,15 @@ pub fn short_name(tool: &str, input: &Value, label: &CallLabel) -> String {
         Some(CallGroup::Search(_)) if tool == "Grep" => format!("\"{}\"", field(input, "pattern")),
         Some(CallGroup::Server(_)) => split_mcp_name(tool).map_or_else(String::new, |(_, name)| name.to_owned()),
         Some(CallGroup::Search(_)) | None => label.argument.clone(),
+    }
+}
+
+fn recalled(input: &Value) -> String {
+    let query = field(input, "query");
+    match input.get("around").and_then(Value::as_u64) {
+        Some(line) if query.is_empty() => format!("around line {line}"),
+        _ if query.is_empty() => "what was summarised".to_owned(),
+        _ => format!("\"{query}\""),
     }
 }
 

@@ -161,6 +161,8 @@ keys! {
         "autoCompactEnabled" auto_compact_enabled: Option<bool>;
         /// Size of the window, in tokens, at which that happens.
         "autoCompactWindow" auto_compact_window: Option<u32> => range(100_000, 1_000_000);
+        /// Show the summary of an automatic compaction in the terminal before it is used.
+        "autoCompactReview" auto_compact_review: Option<bool>;
         /// Most that may be spent, in US dollars and in tokens.
         "budgets" budgets: BudgetSettings;
         /// Ask before a request whose input is not cached and costs more than this, in US dollars. 1.00 unless set.

@@ -51,7 +51,13 @@ impl App {
             let request = ReadFile { path: path.to_owned(), max_bytes: Some(MAX_ORIGINAL_BYTES), encoding: None };
             self.request(HostRequest::ReadFile(request), PendingResponse::OriginalFile(dialog.id.clone()));
         }
+        let opens_editor = dialog.is_summary() && dialog.request.input.get("openEditor") == Some(&Value::Bool(true));
+        let proposal = dialog.editable().filter(|_| opens_editor).map(|(_, text)| (dialog.id.clone(), text.to_owned()));
         self.open_layer(dialog);
+        if let Some((question, text)) = proposal {
+            self.effects.push(AppEffect::ExternalEditor(text));
+            self.external_edit = Some(ExternalEdit::Proposal(question));
+        }
     }
 
     pub(super) fn withdraw_question(&mut self, id: &str) {
