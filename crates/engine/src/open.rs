@@ -417,7 +417,7 @@ impl SessionAssembly {
             worktree_guard: self.active_worktree.as_ref().map(|active| active.guard()),
             active_worktree: self.active_worktree.clone(),
             recall: RecallAccess {
-                is_wanted: toolbox::is_extra_wanted(self, RecallTool::NAME, &rules.policy),
+                is_wanted: toolbox::is_extra_wanted(&self, RecallTool::NAME, &rules.policy),
                 inherited: None,
             },
         };

@@ -54,7 +54,9 @@ pub fn walk(
                 Ok(before) => before,
                 // It is not in the file any more.
                 Err(StoreError::UnknownEntry { .. } | StoreError::Empty { .. }) => {
-                    LoadedConversation { path: after.path.clone(), ..LoadedConversation::default() }
+                    let mut nothing = LoadedConversation::default();
+                    nothing.path.clone_from(&after.path);
+                    nothing
                 }
                 Err(error) => return Err(error),
             },

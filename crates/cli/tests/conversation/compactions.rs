@@ -29,6 +29,11 @@ fn plain(request: &CapturedRequest) -> Vec<Value> {
     messages
 }
 
+fn go_on(sandbox: &Sandbox, prompt: &str, flags: &[&str]) {
+    let done = print(sandbox, prompt, flags).run();
+    assert_eq!(done.code(), 0, "{prompt}: {}", done.stderr);
+}
+
 fn refusal() -> ScriptedReply {
     ScriptedReply::error(400, "invalid_request_error", "prompt is too long: 21000 tokens > 20000 maximum")
 }
@@ -45,7 +50,7 @@ fn compactions_are_listed_and_shown() {
         ScriptedReply::text("SUMMARY beta."),
     ]);
     let sandbox = sandbox(&server);
-    let mut run = host(&sandbox, &[&SMALL[..], &["--dangerously-skip-permissions"]].concat()).spawn();
+    let mut run = host(&sandbox, &[&SMALL[..], &["--allowedTools", "Bash"]].concat()).spawn();
     let nothing = say(&mut run, "/compact show");
     assert_eq!(nothing["result"], "This conversation was not compacted.");
     say(&mut run, "first prompt");
@@ -123,15 +128,15 @@ fn a_compaction_is_taken_back() {
     let listed = sandbox.gimlet(&["rewind", "--json", "--session", &session]).run().expect_clean().json();
     assert!(listed["branches"].to_string().contains("third"), "{listed}");
     let resume = ["--resume", session.as_str(), SMALL[0], SMALL[1]];
-    print(&sandbox, "fifth", &resume).run().expect_clean();
+    go_on(&sandbox, "fifth", &resume);
     let resumed = plain(&server.requests().pop().unwrap());
     let before = plain(&live);
     assert_eq!(resumed[..before.len()], before[..]);
-    print(&sandbox, "/compact", &resume).run().expect_clean();
-    print(&sandbox, "sixth", &resume).run().expect_clean();
+    go_on(&sandbox, "/compact", &resume);
+    go_on(&sandbox, "sixth", &resume);
     assert!(server.requests().pop().unwrap().all_text().contains("SUMMARY again."));
-    print(&sandbox, "/compact undo", &resume).run().expect_clean();
-    print(&sandbox, "seventh", &resume).run().expect_clean();
+    go_on(&sandbox, "/compact undo", &resume);
+    go_on(&sandbox, "seventh", &resume);
     let last = server.requests().pop().unwrap();
     let text = last.all_text();
     assert!(text.contains("Five.") && text.contains("One.") && !text.contains("SUMMARY"), "{text}");
@@ -191,7 +196,7 @@ fn context_agrees_with_the_provider() {
     sandbox.write("CLAUDE.md", "Always be exact.\n".repeat(40));
     sandbox
         .write(".claude/skills/polish/SKILL.md", "---\nname: polish\ndescription: Polishes things\n---\nPolish it.\n");
-    let mut run = host(&sandbox, &["--dangerously-skip-permissions", "--model", "claude-sonnet-4-5"]).spawn();
+    let mut run = host(&sandbox, &["--allowedTools", "Bash", "--model", "claude-sonnet-4-5"]).spawn();
     for prompt in ["one", "two", "three"] {
         run.send_user(prompt);
         let mut reported = 0;
@@ -242,7 +247,7 @@ fn context_agrees_with_the_provider() {
 fn a_stored_conversation_has_its_context() {
     let server = counting("Counted.", 2);
     let sandbox = Sandbox::with_server(EXE, &server);
-    let lines = stream(&sandbox, "count", &["--dangerously-skip-permissions", "--model", "claude-sonnet-4-5"]);
+    let lines = stream(&sandbox, "count", &["--allowedTools", "Bash", "--model", "claude-sonnet-4-5"]);
     let last = lines.iter().rfind(|line| line["type"] == "assistant").unwrap();
     let reported = last["message"]["usage"]["input_tokens"].as_u64().unwrap() + 40;
     let id = session_of(&sandbox);

@@ -1,6 +1,6 @@
 //! Recall: what a compaction dropped is found again, word for word, and nothing else is.
 
-use crate::common::{EXE, git, host, print, stream};
+use crate::common::{EXE, git, host, print};
 use serde_json::{Value, json};
 use testkit::{CapturedRequest, ModelServer, RunningGimlet, Sandbox, ScriptedBlock, ScriptedReply};
 
@@ -56,7 +56,7 @@ fn dropped_texts_are_found_word_for_word() {
         ScriptedReply::text("resumed"),
     ]);
     let sandbox = Sandbox::with_server(EXE, &server);
-    let mut run = host(&sandbox, &["--dangerously-skip-permissions"]).spawn();
+    let mut run = host(&sandbox, &["--allowedTools", "Bash"]).spawn();
     say(&mut run, "Never touch vendor/legacy.c,\n  says Ada.");
     say(&mut run, "/compact");
     say(&mut run, "go on");
@@ -179,7 +179,8 @@ fn other_branches_stay_unknown() {
     let requests = server.requests();
     let result = |word: &str| {
         let id = format!("toolu_{word}");
-        requests.iter().map(|request| request.tool_result_text(&id)).find(|text| !text.is_empty()).unwrap()
+        let has = |request: &&CapturedRequest| request.tool_results().iter().any(|result| result["tool_use_id"] == id);
+        requests.iter().find(has).unwrap().tool_result_text(&id)
     };
     assert!(result("SHARED").contains("| SHARED one"), "{}", result("SHARED"));
     assert!(result("KEPTBRANCH").contains("| KEPTBRANCH two"), "{}", result("KEPTBRANCH"));
@@ -188,8 +189,8 @@ fn other_branches_stay_unknown() {
     let local = result("Directory");
     assert!(local.starts_with("Nothing that was dropped fits"), "what only people saw: {local}");
     let session = session_of(&sandbox);
-    let copied = print(&sandbox, "recall SHARED", &["--resume", &session, "--fork-session"]).run().expect_clean();
-    let own = server.requests().last().unwrap().tool_result_text("toolu_SHARED");
+    let copied = print(&sandbox, "recall one", &["--resume", &session, "--fork-session"]).run().expect_clean();
+    let own = server.requests().last().unwrap().tool_result_text("toolu_one");
     assert!(own.contains("| SHARED one") && own.contains(&session), "{own} {}", copied.stdout);
 }
 
@@ -237,7 +238,7 @@ fn secrets_stay_hidden() {
     ]);
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("SERVICE_API_KEY", &secret);
-    let mut run = host(&sandbox, &["--dangerously-skip-permissions"]).spawn();
+    let mut run = host(&sandbox, &["--allowedTools", "Bash"]).spawn();
     say(&mut run, &format!("I typed {secret} here"));
     say(&mut run, "/compact");
     say(&mut run, "go on");
@@ -284,8 +285,9 @@ fn agents_recall_their_own_past() {
         let words: String = (0..220).map(|line| format!("page {n} line {line} with some words of text\n")).collect();
         sandbox.write(&format!("page{n}.txt"), format!("WEASEL owns page {n}\n{words}"));
     }
-    let args = ["--model", "small-model", "--dangerously-skip-permissions"];
-    stream(&sandbox, "OTTERMAIN asks", &args);
+    let args = ["--model", "small-model"];
+    let done = print(&sandbox, "OTTERMAIN asks", &args).run();
+    assert_eq!(done.code(), 0, "{}", done.stderr);
     let requests = server.requests();
     let last = requests.iter().rfind(|request| is_agent(request)).unwrap();
     let own = last.tool_result_text("toolu_own");
