@@ -479,8 +479,9 @@ impl ModelContext {
     }
 
     /// Estimated tokens of a request with another conversation.
-    pub fn tokens_with(&self, history: &History) -> u64 {
-        self.fixed_tokens() + history.weight()
+    pub fn tokens_with<'a>(&self, turns: impl Iterator<Item = &'a Message>) -> u64 {
+        let blocks = turns.flat_map(|turn| &turn.blocks);
+        self.fixed_tokens() + blocks.map(model::estimate::fragment).sum::<u64>()
     }
 
     fn fixed_tokens(&self) -> u64 {

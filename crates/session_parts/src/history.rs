@@ -135,10 +135,10 @@ impl History {
         blocks.checked_sub(1).map(|block| BlockPosition { message: 0, block })
     }
 
-    /// The line of the summary that the conversation begins with.
+    /// The line of the newest summary in the conversation.
     pub fn summary_line(&self) -> Option<&str> {
-        let first = self.origins.first().filter(|origin| origin.part == HistoryPart::Summary)?;
-        first.lines.first().map(String::as_str)
+        let summary = self.origins.iter().rfind(|origin| origin.part == HistoryPart::Summary)?;
+        summary.lines.first().map(String::as_str)
     }
 
     pub fn is_empty(&self) -> bool {

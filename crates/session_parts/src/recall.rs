@@ -26,7 +26,7 @@ const MAX_REMEMBERED: usize = 400;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecallPlace {
     pub transcript: PathBuf,
-    /// The uuid of the summary that the conversation begins with.
+    /// The uuid of the newest summary in the conversation.
     pub summary: String,
     /// The transcript is that of a subagent.
     pub is_agent: bool,

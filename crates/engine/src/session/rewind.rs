@@ -95,16 +95,21 @@ impl LiveSession {
             let loaded = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?;
             restored = loaded.map_err(|error| error.to_string())?;
         }
+        self.io.output.transcript.go_on_after(leaf);
+        self.take_up(restored);
+        self.io.go_back_to_mark(prompt).await;
+        self.publish_view().await;
+        Ok(())
+    }
+
+    /// This is the conversation from now on, and what the model was told in it.
+    pub(super) fn take_up(&mut self, restored: resume::RestoredConversation) {
         let resume::RestoredConversation { history, sent_date, is_context_sent, sent_skill_lines, servers, .. } =
             restored;
-        self.io.output.transcript.go_on_after(leaf);
         self.context.go_back(history.into(), sent_date, is_context_sent);
         self.io.knowledge.skills.go_back(sent_skill_lines);
         self.io.knowledge.mcp.go_back(servers);
         self.io.knowledge.plan.reset_announced();
-        self.io.go_back_to_mark(prompt).await;
-        self.publish_view().await;
-        Ok(())
     }
 }
 

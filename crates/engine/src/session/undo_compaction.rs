@@ -32,8 +32,7 @@ impl LiveSession {
         let found = read.await.map_err(|error| error.to_string())??;
         let LastCompaction { boundary, leaf, mut before } = found;
         let restored = resume::restore(&mut before);
-        let history: session_parts::history::History = restored.history.into();
-        let tokens = self.context.tokens_with(&history);
+        let tokens = self.context.tokens_with(restored.history.iter().map(|(turn, ..)| turn));
         let (window, limit) = self.context.window();
         let most = limit.unwrap_or(window);
         if tokens >= most {
@@ -51,10 +50,7 @@ impl LiveSession {
         fields.insert("level".into(), "info".into());
         fields.insert("boundaryUuid".into(), boundary.into());
         self.io.output.transcript.system(UNDONE_SUBTYPE, fields).map_err(|error| error.to_string())?;
-        self.context.go_back(history, restored.sent_date, restored.is_context_sent);
-        self.io.knowledge.skills.go_back(restored.sent_skill_lines);
-        self.io.knowledge.mcp.go_back(restored.servers);
-        self.io.knowledge.plan.reset_announced();
+        self.take_up(restored);
         self.io.output.ledger.forget_last();
         self.publish_view().await;
         Ok(format!(
