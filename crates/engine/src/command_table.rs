@@ -107,7 +107,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("cd", &[], "<path>", "Move the session to another directory", CommandAction::Cd),
     row("clear", &["reset", "new"], "[name]", "Start a new conversation; the old one keeps the name", CommandAction::Clear),
     row("code-review", &["review"], "[target]", "Review a diff, branch, commit or path", CommandAction::Expand(include_str!("command_table/prompts/review.md"))),
-    row("compact", &[], "[instructions|edit|show|undo]", "Summarise the conversation and go on from there; edit, show or undo a summary", CommandAction::Compact),
+    row("compact", &[], "[instructions|edit|show|undo]", "Summarise and go on from there; edit, show or undo a summary", CommandAction::Compact),
     row("context", &[], "[all]", "What fills the context window", CommandAction::Context),
     row("effort", &[], "[level|auto|status]", "How hard the model thinks", CommandAction::Effort),
     row("export", &[], "[file]", "The conversation as text, Markdown, HTML or JSON", CommandAction::Export),

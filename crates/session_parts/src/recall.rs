@@ -192,7 +192,7 @@ impl RecallSearch {
     }
 
     fn answer(mut self, transcript: &Path, query: &RecallQuery) -> Result<RecallAnswer, StoreError> {
-        self.matches.sort_by(|a, b| (a.file == *transcript, a.offset).cmp(&(b.file == *transcript, b.offset)));
+        self.matches.sort_by_key(|found| (found.file == *transcript, found.offset));
         if let Some(offset) = self.around {
             let at = self.matches.iter().position(|found| found.file == *transcript && found.offset >= offset);
             let at = at.unwrap_or(self.matches.len());

@@ -142,15 +142,13 @@ pub fn line_start(path: &Path, number: u64) -> Result<u64, StoreError> {
             if length == 0 {
                 break;
             }
-            let used = match memchr_iter(b'\n', block).nth(usize::try_from(left - 1).unwrap_or(usize::MAX)) {
-                Some(newline) => {
-                    left = 0;
-                    newline + 1
-                }
-                None => {
-                    left -= memchr_iter(b'\n', block).count() as u64;
-                    length
-                }
+            let wanted = usize::try_from(left - 1).unwrap_or(usize::MAX);
+            let used = if let Some(newline) = memchr_iter(b'\n', block).nth(wanted) {
+                left = 0;
+                newline + 1
+            } else {
+                left -= memchr_iter(b'\n', block).count() as u64;
+                length
             };
             at += used as u64;
             file.consume(used);

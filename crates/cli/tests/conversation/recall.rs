@@ -267,7 +267,7 @@ fn agents_recall_their_own_past() {
             return if is_first { ScriptedReply::tool("Agent", input) } else { ScriptedReply::text("done") };
         }
         reads += 1;
-        if offers_recall(request) && !request.all_text().contains("toolu_own") {
+        if offers_recall(request) && !request.json.to_string().contains("toolu_own") {
             let calls = ["WEASEL", "OTTERMAIN"].map(|word| {
                 let id = if word == "WEASEL" { "toolu_own" } else { "toolu_other" };
                 ScriptedBlock::tool_with_id(id, RECALL, &json!({"query": word}))
@@ -282,7 +282,7 @@ fn agents_recall_their_own_past() {
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "20000");
     for n in 1..=12 {
-        let words: String = (0..220).map(|line| format!("page {n} line {line} with some words of text\n")).collect();
+        let words = format!("page {n} has a line with some words of text\n").repeat(220);
         sandbox.write(&format!("page{n}.txt"), format!("WEASEL owns page {n}\n{words}"));
     }
     let args = ["--model", "small-model"];

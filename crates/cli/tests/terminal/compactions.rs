@@ -18,6 +18,13 @@ fn start(sandbox: &Sandbox, args: &[&str]) -> TestTerminal {
     terminal
 }
 
+/// Types a command and runs it.
+fn command(terminal: &mut TestTerminal, text: &str) {
+    terminal.send(text);
+    terminal.wait_for(&format!("❯ {text}"));
+    terminal.send("\r");
+}
+
 /// [LNG-20] `/compact edit` opens the summary in the editor; what was left there is what the conversation goes on from.
 #[test]
 fn a_summary_is_edited_before_it_is_used() {
@@ -28,7 +35,7 @@ fn a_summary_is_edited_before_it_is_used() {
     terminal.send("first\r");
     terminal.wait_for("  One.");
     terminal.wait_gone("esc to interrupt");
-    terminal.send("/compact edit\r");
+    command(&mut terminal, "/compact edit");
     let screen = terminal.wait_for("SUMMARY of the person.");
     assert!(screen.contains("Do you want to go on from this?"), "{screen}");
     terminal.answer("1");
@@ -67,7 +74,7 @@ fn automatic_summaries_are_reviewed() {
     terminal.wait_for("  Answer 4.");
     assert!(server.requests().pop().unwrap().all_text().contains("SUMMARY by itself."));
     terminal.wait_gone("esc to interrupt");
-    terminal.send("/compact undo\r");
+    command(&mut terminal, "/compact undo");
     terminal.wait_for("goes on from before the summary");
 }
 

@@ -33,6 +33,7 @@ use session_parts::permission_prompt::PermissionChannel;
 use session_parts::plan::PlanState;
 use session_parts::project_facts::{ProjectFacts, ToldFacts};
 use session_parts::prompts::{self, PromptEnvironment};
+use session_parts::recall::RecallPlace;
 use session_parts::resume;
 use session_parts::settings_watch::{InstructionScope, SettingsWatch};
 use session_parts::side_requests::SideClient;
@@ -188,10 +189,7 @@ pub(super) fn build(
             spawner: own,
             worktree_guard: spec.worktree.as_ref().map(Worktree::guard).or(view.worktree_guard),
             active_worktree: None,
-            recall: RecallAccess {
-                is_wanted: !spec.definition.disallowed_tools.iter().any(|entry| covers(entry, RecallTool::NAME)),
-                inherited: view.recall.filter(|_| forked.is_some()),
-            },
+            recall: recall_access(spec, view.recall.filter(|_| forked.is_some())),
         },
         knowledge: KnowledgeParts { skills, mcp, plan },
         context,
@@ -222,6 +220,12 @@ fn output(
         flags: HostFlags::default(),
         facts: template.facts.clone(),
     }
+}
+
+/// Every agent may recall its own past, unless its definition says otherwise.
+fn recall_access(spec: &AgentSpec, inherited: Option<RecallPlace>) -> RecallAccess {
+    let is_wanted = !spec.definition.disallowed_tools.iter().any(|entry| covers(entry, RecallTool::NAME));
+    RecallAccess { is_wanted, inherited }
 }
 
 /// The configuration of the agent: settings of its directory, instruction files as its definition asks, its plan

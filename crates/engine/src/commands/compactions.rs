@@ -59,16 +59,12 @@ async fn show(session: &mut LiveSession, number: Option<usize>) -> CommandReply 
     if reports.is_empty() {
         return CommandReply::for_user("This conversation was not compacted.");
     }
-    let shown: Vec<CompactionReport> = match number {
-        None => reports,
-        Some(number) => match reports.iter().find(|report| report.number == number) {
-            Some(report) => vec![report.clone()],
-            None => {
-                let last = reports.len();
-                return CommandReply::refused(format!("There is no compaction {number}; the last one is {last}."));
-            }
-        },
-    };
+    let last = reports.len();
+    let is_wanted = |report: &CompactionReport| number.is_none_or(|number| report.number == number);
+    let shown: Vec<CompactionReport> = reports.into_iter().filter(is_wanted).collect();
+    if let (true, Some(number)) = (shown.is_empty(), number) {
+        return CommandReply::refused(format!("There is no compaction {number}; the last one is {last}."));
+    }
     let most = if number.is_some() { usize::MAX } else { SHOWN_STEPS };
     let text = compaction_report::as_text(&shown, most);
     CommandReply { audience: ReplyAudience::Moment, ..CommandReply::for_user(text) }

@@ -76,11 +76,8 @@ pub(crate) fn measure(session: &mut LiveSession) -> ContextReport {
         kind: file.scope.hook_name(),
         tokens: scaled(estimate::text(file.text.len())),
     });
-    let skill = |(name, source, tokens): &(String, &'static str, u64)| SkillTokens {
-        name: name.clone(),
-        source: *source,
-        tokens: scaled(*tokens),
-    };
+    let skill =
+        |row: &(String, &'static str, u64)| SkillTokens { name: row.0.clone(), source: row.1, tokens: scaled(row.2) };
     let loaded = usage.mcp_tools.iter().filter(|tool| tool.is_loaded);
     ContextReport {
         model: usage.model.clone(),

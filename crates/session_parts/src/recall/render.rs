@@ -130,10 +130,7 @@ fn around(text: &str, place: Range<usize>, most: usize) -> Range<usize> {
 
 /// The input of a call as text: each field with its value, texts as they are.
 pub(super) fn input_text(input: &str) -> String {
-    let fields = match serde_json::from_str(input) {
-        Ok(Value::Object(fields)) => fields,
-        _ => return input.to_owned(),
-    };
+    let Ok(Value::Object(fields)) = serde_json::from_str(input) else { return input.to_owned() };
     let mut text = String::new();
     for (name, value) in fields {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
