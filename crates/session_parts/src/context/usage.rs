@@ -272,6 +272,7 @@ mod tests {
             compact_at: Some(900),
             total,
             factor: 2.0,
+            shares: MessageShares { results: 5, ..MessageShares::default() },
             system: 50,
             tools: 120,
             memory: vec![("a.md".into(), "User", 40)],

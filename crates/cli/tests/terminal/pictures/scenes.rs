@@ -532,7 +532,10 @@ pub(crate) fn context() -> ScreenPicture {
             ("  from notes", " and summaries 98 %"),
         ];
         let figure = figures.iter().find_map(|(name, figure)| Some((row.find(name)? + name.len(), *figure)));
-        figure.map(|(at, figure)| (at..row.trim_end().len(), figure.to_owned())).into_iter().collect()
+        let end = row.trim_end().len();
+        // The names stand again where it is told what put them there.
+        let shown = figure.filter(|(at, _)| *at < end);
+        shown.map(|(at, figure)| (at..end, figure.to_owned())).into_iter().collect()
     });
     picture
 }
