@@ -529,7 +529,7 @@ pub(crate) fn context() -> ScreenPicture {
             ("System tools  ", "4,800 tokens (2.4 %)"),
             ("Messages  ", "3,560 tokens (1.8 %)"),
             ("Free space  ", "157,760 tokens (78.9 %)"),
-            ("  from notes", " and summaries 98 %"),
+            ("  from answers", " 4 % · your prompts 4 % · notes and summaries 92 %"),
         ];
         let figure = figures.iter().find_map(|(name, figure)| Some((row.find(name)? + name.len(), *figure)));
         let end = row.trim_end().len();
