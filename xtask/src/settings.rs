@@ -45,6 +45,8 @@ const READ_AS_JSON: &[(&str, &str, &str)] = &[
     ("axScreenReader", "crates/cli/src/preferences.rs", r#"settings.get("axScreenReader")"#),
     ("showTurnDuration", "crates/tui/src/app/interface_settings.rs", r#"flag("showTurnDuration")"#),
     ("wrap", "crates/cli/src/preferences.rs", r#"settings.get("wrap")"#),
+    ("viewMode", "crates/tui/src/app/focus.rs", "settings.get(SETTING)"),
+    ("verbose", "crates/tui/src/app/focus.rs", r#"settings.get("verbose")"#),
     ("prefersReducedMotion", "crates/cli/src/preferences.rs", r#"settings.get("prefersReducedMotion")"#),
     ("respondToBashCommands", "crates/cli/src/preferences.rs", r#"settings.get("respondToBashCommands")"#),
     ("showClearContextOnPlanAccept", "crates/cli/src/preferences.rs", r#"settings.get("showClearContextOnPlanAccept")"#),

@@ -40,7 +40,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
         return serde_json::to_string_pretty(&sessions).map(|text| (text, 0)).map_err(|e| format!("Error: {e}"));
     }
     if sessions.is_empty() {
-        return Ok(("No session is running, and none of this directory had agents.".into(), 0));
+        return Ok(("No session is running, and no session of this directory had agents.".into(), 0));
     }
     Ok((sessions.iter().map(show).collect::<Vec<_>>().join("\n\n"), 0))
 }
@@ -125,7 +125,7 @@ fn stored_sessions(project: &Path) -> Vec<(String, PathBuf)> {
             Some((changed, entry.file_name().into_string().ok()?, dir))
         })
         .collect();
-    found.sort_by_key(|(changed, ..)| std::cmp::Reverse(*changed));
+    sys::compact_sort::sort_by_key(&mut found, |(changed, ..)| std::cmp::Reverse(*changed));
     found.into_iter().map(|(_, id, dir)| (id, dir)).collect()
 }
 
@@ -174,7 +174,7 @@ fn agents(session_dir: &Path, alive: OwnerLiveness) -> Vec<AgentListing> {
         by_parent.entry(agent.parent.clone().unwrap_or_default()).or_default().push(agent);
     }
     for siblings in by_parent.values_mut() {
-        siblings.sort_by_key(|agent| agent.started_at);
+        sys::compact_sort::sort_by_key(siblings, |agent| agent.started_at);
     }
     let mut ordered = Vec::new();
     gather("", &mut by_parent, &mut ordered);

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use sys::Env;
 
 const USAGE: &str = "Usage: gimlet auth login [--expires-in-days N]   store an API key (typed, or on standard input)
-       gimlet auth logout                        forget stored credentials
-       gimlet auth status [--json|--text]        say which credentials are used";
+       gimlet auth logout                        delete stored credentials
+       gimlet auth status [--json|--text]        show which credentials are used";
 const MAX_KEY: u64 = 16_384;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -24,8 +24,8 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     match words.as_slice() {
         ["status", flags @ ..] => status(flags, env),
         ["logout"] => match credential_store::forget(env) {
-            Ok(true) => Ok(("Stored credentials are forgotten.".into(), 0)),
-            Ok(false) => Ok(("There were no stored credentials.".into(), 0)),
+            Ok(true) => Ok(("Stored credentials deleted.".into(), 0)),
+            Ok(false) => Ok(("No credentials were stored.".into(), 0)),
             Err(error) => Err(format!("Error: {error}")),
         },
         ["login", flags @ ..] => login(flags, env),
@@ -52,7 +52,7 @@ fn login(flags: &[&str], env: &Env) -> Result<(String, u8), String> {
         return Err("Error: that is not an API key: one line of printable ASCII is expected. Nothing was stored".into());
     }
     let file = credential_store::store_key(env, &key, expires_at).map_err(|error| format!("Error: {error}"))?;
-    let mut text = format!("Key saved in {}, readable by you alone.", file.display());
+    let mut text = format!("Key saved in {}, readable only by you.", file.display());
     for name in ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"] {
         if env.get(name).is_some() {
             write!(text, "\nNote: {name} is set and is used instead of it.").ok();
@@ -193,7 +193,7 @@ fn discover(env: &Env) -> AuthStatus {
     if matches!(found.source, "ANTHROPIC_API_KEY" | "ANTHROPIC_AUTH_TOKEN")
         && credential_store::stored_key(env).is_some()
     {
-        found.note = Some(format!("{} outranks the stored key", found.source));
+        found.note = Some(format!("{} takes precedence over the stored key", found.source));
     }
     found
 }

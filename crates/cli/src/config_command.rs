@@ -133,7 +133,7 @@ impl ConfigCommand<'_> {
         match written.ignored {
             Ok(Some(file)) => write!(text, "\nGit ignores it from now on: {}", file.display()).ok(),
             Ok(None) => None,
-            Err(error) => write!(text, "\nGit could not be told to ignore it: {error}").ok(),
+            Err(error) => write!(text, "\nGit was not set to ignore it: {error}").ok(),
         };
         Ok((text, 0))
     }
@@ -226,7 +226,7 @@ impl<'a> SettingExplanation<'a> {
         for layer in loaded.layers.iter() {
             let Some(value) = at(&layer.raw, &keys) else { continue };
             let verdict = match (at(&layer.effective, &keys), at(&layer.valid, &keys)) {
-                (None, None) => "ignored: it does not fit, or may not be set here",
+                (None, None) => "ignored: not valid, or not allowed in this file",
                 (None, Some(_)) if layer.source == SettingsSource::Local => {
                     "waits until you accept it (`gimlet trust`)"
                 }

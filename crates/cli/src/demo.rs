@@ -66,7 +66,7 @@ fn perform(env: &Env) -> Result<u8, String> {
     print(&show.prompt(PROMPT.trim()));
     let runtime = runtime()?;
     let played = runtime.block_on(async {
-        let late = |_| format!("it was not over after {} s", DEMO_TIMEOUT.as_secs());
+        let late = |_| format!("it did not finish within {} s", DEMO_TIMEOUT.as_secs());
         tokio::time::timeout(DEMO_TIMEOUT, run_turn(&stage, &mut show)).await.map_err(late)?
     });
     let checked = played.and_then(|()| runtime.block_on(stage.check()));

@@ -100,10 +100,10 @@ fn installation(findings: &mut Vec<DoctorFinding>, env: &Env) {
                 findings.push(bad("config home", format!("others can read {}; chmod 600 it", path.display()), fix));
             }
         }
-        Some(home) => findings.push(good("config home", format!("{} (not made yet)", home.display()))),
+        Some(home) => findings.push(good("config home", format!("{} (not created yet)", home.display()))),
         None => findings.push(bad(
             "config home",
-            "there is none: set HOME or CLAUDE_CONFIG_DIR",
+            "none: set HOME or CLAUDE_CONFIG_DIR",
             "set HOME, or CLAUDE_CONFIG_DIR to a folder of yours",
         )),
     }
@@ -133,7 +133,7 @@ fn settings(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
         findings.push(good("settings", text));
     }
     if loaded.layers.is_empty() && loaded.diagnostics.is_empty() {
-        findings.push(good("settings", "no settings file; `gimlet config set KEY VALUE` makes one"));
+        findings.push(good("settings", "no settings file; `gimlet config set KEY VALUE` creates one"));
     }
     let problems = crate::settings_problems::find(loaded, context.env, context.cwd);
     findings.extend(problems.into_iter().map(|problem| bad(problem.topic, problem.text, problem.fix)));
@@ -165,14 +165,13 @@ fn definitions(context: &DoctorContext<'_>, findings: &mut Vec<DoctorFinding>) {
     findings.push(good("agents", counted(agents.all.len(), "agent")));
     findings.extend(agents.findings.iter().map(|finding| good("agents", finding.to_string())));
     let skipped = |file: &config::agents::SkippedAgent| {
-        good("agents", format!("{}:{}: no agent: {}", file.path.display(), file.line, file.reason))
+        good("agents", format!("{}:{}: not a valid agent: {}", file.path.display(), file.line, file.reason))
     };
     findings.extend(agents.skipped.iter().map(skipped));
     let named = loaded.settings.agent.as_deref().filter(|name| !name.is_empty());
     if let Some(name) = named.filter(|name| agents.find(name).is_none()) {
-        let fix =
-            format!("write the agent {name}, or correct the setting agent; `gimlet agents` lists those there are");
-        findings.push(bad("agents", format!("the setting agent names {name:?}, which is not an agent here"), fix));
+        let fix = format!("create the agent {name}, or correct the setting agent");
+        findings.push(bad("agents", format!("the setting agent names {name:?}, which does not exist here"), fix));
     }
 }
 
@@ -229,7 +228,7 @@ fn environment(findings: &mut Vec<DoctorFinding>, env: &Env, cwd: &Path) {
     let repository = sys::git::root(cwd).map_or("no repository here".to_owned(), |root| root.display().to_string());
     findings.push(good("git", format!("{git}; {repository}")));
     let found = sys::sandbox::detect(&sys::sandbox::BackendRequest::default());
-    let backend = found.backend.as_ref().map_or("no back end works here", |backend| backend.name());
+    let backend = found.backend.as_ref().map_or("no sandbox backend works here", |backend| backend.name());
     let problems: Vec<String> = found.problems.iter().map(|problem| format!("; {problem}")).collect();
     findings.push(good("sandbox", format!("{backend}{}", problems.concat())));
 }

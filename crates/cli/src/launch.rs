@@ -91,7 +91,7 @@ pub(crate) fn interactive(args: Args, around: &LaunchEnvironment) -> Result<tui:
         reason: Some("cwd_unavailable"),
     })?;
     let prompt = args.prompt.clone();
-    let screen_reader = args.screen_reader;
+    let (screen_reader, is_verbose) = (args.screen_reader, args.verbose);
     let mut options = options(args, around, &cwd)?;
     options.host.partial_messages = true;
     options.host.multi_turn = true;
@@ -101,8 +101,11 @@ pub(crate) fn interactive(args: Args, around: &LaunchEnvironment) -> Result<tui:
         options.host.entrypoint = "cli".into();
     }
     let boot = StartRequest { env: around.env.clone(), cwd, options };
-    let crate::preferences::LoadedPreferences { preferences, follows_background, files, warnings } =
+    let crate::preferences::LoadedPreferences { mut preferences, follows_background, files, warnings } =
         crate::preferences::read(&around.env, screen_reader);
+    if is_verbose {
+        (preferences.view, preferences.follows_view_setting) = (tui::ViewMode::Verbose, false);
+    }
     let doctor = crate::doctor::report;
     Ok(tui::TuiStart { boot, prompt, preferences, follows_background, files, warnings, doctor })
 }
@@ -247,7 +250,7 @@ fn read_pipe(given: &mut String, flag: &str) -> Result<(), LaunchRefusal> {
 fn read_named(path: &Path, limit: usize) -> Result<String, String> {
     sys::fs::read_named_text(path, limit).map_err(|error| match error.kind() {
         ErrorKind::FileTooLarge => format!("is larger than {} MiB", limit >> 20),
-        ErrorKind::InvalidData => format!("is no UTF-8 text: {error}"),
+        ErrorKind::InvalidData => format!("is not UTF-8 text: {error}"),
         _ => format!("cannot be read: {error}"),
     })
 }

@@ -19,15 +19,15 @@ use sys::Env;
 pub(crate) const USAGE: &str = "Usage: gimlet mcp <command> [options]
 
 Commands:
-  add <name> <url>                  declare a remote server
-  add <name> -- <command> [args]    declare a server that is started here
-  add-json <name> <json>            declare a server by its JSON object
-  list                              every server and whether it works
+  add <name> <url>                  add a remote server
+  add <name> -- <command> [args]    add a server that gimlet starts
+  add-json <name> <json>            add a server by its JSON object
+  list                              list servers and check each
   get <name>                        one server in full
-  remove <name>                     forget a server
+  remove <name>                     remove a server
   login <name> [--no-browser]       sign in to a remote server
-  logout <name>                     forget that sign-in
-  reset-project-choices             forget which servers of .mcp.json were approved
+  logout <name>                     sign out of a remote server
+  reset-project-choices             reset which servers of .mcp.json were approved
   serve                             offer gimlet's own tools over stdio
 
 Options of add and add-json:
@@ -152,9 +152,9 @@ fn reset(words: &McpArgs, env: &Env) -> Result<(String, u8), String> {
     words.none("mcp reset-project-choices")?;
     let had = McpCommand::open(env)?.change().reset_choices().map_err(error_text)?;
     let text = if had {
-        "The choices about servers of .mcp.json are forgotten. You will be asked again."
+        "The choices about servers of .mcp.json were reset. You will be asked again."
     } else {
-        "There were no choices about servers of .mcp.json to forget."
+        "There were no choices about servers of .mcp.json to reset."
     };
     Ok((text.into(), 0))
 }

@@ -12,8 +12,8 @@ use wire::counting::counted;
 
 pub(crate) const USAGE: &str = "Usage: gimlet memory show [PATH] [--json]
 
-Prints the instructions that hold for PATH (a directory, or a file to be worked on; the current directory by default), in the order
-the model is told them, with the file and line each part came from and its cost in tokens.";
+Prints the instructions that apply to PATH (a directory, or a file to be worked on; the current directory by default), in the order
+the model receives them, with the file and line each part came from and its cost in tokens.";
 
 /// Returns the text to print and the exit code; an error is a wrong command line or unreadable settings.
 pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> {

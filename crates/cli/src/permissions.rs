@@ -281,7 +281,7 @@ impl PermissionsContext {
             writeln!(out, "  {:5}  {text}\n         {}", part.decision, self.describe(&part.reason)).ok();
         }
         if !self.loaded.trusted {
-            out.push_str("Note: this folder is not trusted, so its own allow rules are not in force.\n");
+            out.push_str("Note: this folder is not trusted, so its own allow rules do not apply.\n");
         }
         out
     }
@@ -329,7 +329,7 @@ impl PermissionsContext {
             Some((path, text.lines().position(|line| line.contains(&written)).map(|index| index + 1)))
         });
         let mut files: Vec<_> = files.collect();
-        files.sort_by_key(|(_, line)| line.is_none());
+        sys::compact_sort::sort_by_key(&mut files, |(_, line)| line.is_none());
         files.into_iter().next()
     }
 }

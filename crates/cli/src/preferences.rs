@@ -37,6 +37,7 @@ pub(crate) fn read(env: &Env, screen_reader: bool) -> LoadedPreferences {
     }
     let wrap = settings.get("wrap").and_then(serde_json::Value::as_str);
     preferences.wrap = wrap.and_then(terminal::markdown::ProseWrap::parse).unwrap_or(preferences.wrap);
+    preferences.view = tui::ViewMode::of_settings(&settings);
     preferences.shows_hints = is_newcomer(layout.home());
     let turn_line = settings.get("showTurnDuration").and_then(serde_json::Value::as_bool);
     preferences.shows_turn_line = turn_line != Some(false);

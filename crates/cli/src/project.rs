@@ -15,7 +15,7 @@ use wire::counting::counted;
 const USAGE: &str = "Usage: gimlet project purge [PATH] [--dry-run] [--yes | --interactive]
        gimlet project purge --all [--dry-run] [--yes | --interactive]
 
-Deletes transcripts, task lists, debug logs, file history and prompt history of a project, and what is remembered about it,
+Deletes transcripts, task lists, debug logs, file history and prompt history of a project, and its saved state,
 its trust included. Notes (memory/) stay. The default is the current directory.";
 
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
     let layout = StoreLayout::new(env);
     let found = survey(&asked, &layout, env)?;
     if found.is_empty() {
-        return Ok(("Nothing is kept.".into(), 0));
+        return Ok(("Nothing is stored.".into(), 0));
     }
     let shown = found.iter().map(|project| describe(project, env)).collect::<String>();
     if asked.dry_run {
@@ -108,13 +108,13 @@ fn describe(project: &PurgeProject, env: &Env) -> String {
         .ok();
     }
     if !open.is_empty() {
-        writeln!(text, "  {} open and stay", counted(open.len(), "session")).ok();
+        writeln!(text, "  {} open, so they stay", counted(open.len(), "session")).ok();
     }
     if project.prompts > 0 {
         writeln!(text, "  {} of the history", counted(project.prompts, "prompt")).ok();
     }
     if state::knows_project(env, &project.cwd) {
-        text.push_str("  what is remembered about the folder, its trust included\n");
+        text.push_str("  the saved state of the folder, its trust included\n");
     }
     text
 }
@@ -158,7 +158,7 @@ impl PurgeCounts {
         if project.prompts > 0 && agreed(&counted(project.prompts, "prompt")) {
             self.prompts += purge::forget_prompts(layout, &project.cwd).map_err(|error| failed(&error))?;
         }
-        if state::knows_project(env, &project.cwd) && agreed("what is remembered") {
+        if state::knows_project(env, &project.cwd) && agreed("the saved state") {
             let had = state::forget_project(env, &project.cwd).map_err(|error| failed(&error))?;
             self.folders += usize::from(had);
         }

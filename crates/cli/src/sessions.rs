@@ -22,9 +22,9 @@ const USAGE: &str = "Usage: gimlet sessions list [--all] [--archived] [--limit N
        gimlet sessions rename ID NAME
        gimlet sessions compactions ID [--json]
 
-list     conversations of this directory, newest first; --all: of every directory
-search   conversations in which all WORDS stand in one message, in either case; \"two words\"
-         in quotes stand together; --here: only those of this directory
+list     sessions of this directory, newest first; --all: of every directory
+search   sessions with all WORDS in one message, in either case; \"two words\"
+         in quotes must be adjacent; --here: only those of this directory
 show     what was said
 compactions  each summary: tokens before and after, what was kept, its text, and the steps it replaced
 export   the same as a file; its ending names the format; without FILE to standard output
@@ -198,7 +198,7 @@ impl SessionsCommand<'_> {
         }
         if told == 0 && !asked.json {
             let hint = if asked.all { "" } else { " in this directory; --all shows those of others" };
-            headless::print_to_stderr(&format!("No conversations{hint}"));
+            headless::print_to_stderr(&format!("No sessions{hint}"));
         }
         Ok(0)
     }

@@ -42,7 +42,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<(String, u8), String> 
         return Ok((format!("{text}{}", folder.display()), u8::from(!had)));
     }
     if env.home().and_then(|home| std::fs::canonicalize(home).ok()) == Some(folder.clone()) {
-        return Err("Error: the home directory cannot be trusted for good; trust the project's own folder".into());
+        return Err("Error: the home directory cannot be trusted permanently; trust the project's own folder".into());
     }
     let loaded =
         ConfigLoader::open(&folder, env, &SettingsSelection::default()).map_err(|error| format!("Error: {error}"))?;

@@ -121,12 +121,16 @@ impl UpdateRequest {
                 "--rollback" if words.len() == 1 => return Ok(Some(Self::Rollback)),
                 "--pin" if words.len() == 1 => return Ok(Some(Self::PinCurrent)),
                 "--pin" => pin = Some(value(&mut rest, "--pin")?.parse().map_err(|why| format!("error: {why}"))?),
-                "--unpin" | "--rollback" => return Err(format!("error: {word} stands alone\n\n{UPDATE_USAGE}")),
+                "--unpin" | "--rollback" => {
+                    return Err(format!("error: {word} cannot be combined with other options\n\n{UPDATE_USAGE}"));
+                }
                 other => return Err(format!("error: unknown option '{other}'\n\n{UPDATE_USAGE}")),
             }
         }
         if check && pin.is_some() {
-            return Err(format!("error: --check changes nothing, so it does not go with --pin\n\n{UPDATE_USAGE}"));
+            return Err(format!(
+                "error: --check changes nothing, so it cannot be combined with --pin\n\n{UPDATE_USAGE}"
+            ));
         }
         Ok(Some(Self::Fetch { pin, check, url, allow_unsigned }))
     }
@@ -214,7 +218,7 @@ impl UpdateJob<'_> {
         record.pin = Some(to.to_string());
         self.installation.write_record(&record)?;
         drop(lock);
-        say(self.out, &format!("gimlet stays at {to}; `gimlet update --unpin` lets it go on"))
+        say(self.out, &format!("gimlet stays at {to}; `gimlet update --unpin` follows the channel again"))
     }
 
     fn roll_back(self, current: &InstalledRelease) -> Result<u8, String> {
@@ -244,7 +248,10 @@ impl UpdateJob<'_> {
         let source = settings.source(self.env)?;
         let pinned = self.installation.record()?.pin;
         if let (Some(pinned), None) = (&pinned, &pin) {
-            return say(self.out, &format!("gimlet is pinned to {pinned}; `gimlet update --unpin` lets it go on"));
+            return say(
+                self.out,
+                &format!("gimlet is pinned to {pinned}; `gimlet update --unpin` follows the channel again"),
+            );
         }
         let now = &current.number;
         let target = match &pin {

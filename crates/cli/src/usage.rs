@@ -1,4 +1,4 @@
-//! `gimlet usage`: tokens and cost of all conversations, from their transcripts. Changes nothing.
+//! `gimlet usage`: tokens and cost of all sessions, from their transcripts. Changes nothing.
 
 use crate::option_words::OptionWords;
 use engine::usage_report::{self, UsageGrouping, UsageRange, UsageReport, UsageRow, UsageSum};
@@ -11,13 +11,13 @@ use sys::Env;
 
 const USAGE: &str = "Usage: gimlet usage [options]
 
-Tokens and cost of all conversations of this user. Every response of a model counts once, also where forks and agents
+Tokens and cost of all sessions of this user. Every response of a model counts once, also where forks and agents
 copied it. Cost is an estimate: recorded tokens at list prices.
 
 Options:
   --by <GROUP>     day (default), session, project, model or agent
   --since <DAY>    from this day on (2026-01-31), by the local date
-  --until <DAY>    up to and with this day
+  --until <DAY>    up to and including this day
   --json           one JSON object
   --csv            rows with a heading, for spreadsheets";
 
@@ -88,7 +88,7 @@ const HEADINGS: [&str; 7] = ["", "Responses", "Input", "Output", "Cache read", "
 
 fn text(report: &UsageReport, by: UsageGrouping) -> String {
     if report.rows.is_empty() {
-        return "Nothing was used in that time.".into();
+        return "Nothing was used in that period.".into();
     }
     let mut lines = vec![HEADINGS.map(str::to_owned)];
     by.name().clone_into(&mut lines[0][0]);
@@ -114,7 +114,7 @@ fn text(report: &UsageReport, by: UsageGrouping) -> String {
     write!(out, "Cost is an estimate at the list prices of {}.", ModelCatalog::date()).ok();
     if report.total.unpriced_tokens > 0 {
         let tokens = thousands(report.total.unpriced_tokens);
-        write!(out, " It leaves out {tokens} tokens of models whose prices are not known.").ok();
+        write!(out, " It leaves out {tokens} tokens of models of unknown price.").ok();
     }
     out
 }
@@ -129,10 +129,10 @@ fn write_misses(out: &mut String, report: &UsageReport) {
     writeln!(out, "\nCache misses: {count}, {} tokens paid for again, ${usd:.4} more than hits", thousands(tokens))
         .ok();
     let mut worst: Vec<_> = report.misses.iter().collect();
-    worst.sort_by_key(|miss| std::cmp::Reverse(miss.tokens));
+    sys::compact_sort::sort_by_key(&mut worst, |miss| std::cmp::Reverse(miss.tokens));
     for miss in worst.iter().take(MAX_NAMED_MISSES) {
         let time = sys::clock::iso(miss.at_ms);
-        let usd = miss.usd.map_or_else(|| "price not known".to_owned(), |usd| format!("${usd:.4}"));
+        let usd = miss.usd.map_or_else(|| "price unknown".to_owned(), |usd| format!("${usd:.4}"));
         let detail = if miss.detail.is_empty() { String::new() } else { format!(": {}", shown(&miss.detail)) };
         let cause = shown(&miss.cause).replace('_', " ");
         writeln!(out, "  {}  {:>10} tokens  {usd:>9}  {cause}{detail}", &time[..16], thousands(miss.tokens)).ok();

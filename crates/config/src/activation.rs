@@ -106,7 +106,7 @@ pub(crate) fn list(layers: &[SettingsLayer], cwd: &Path) -> Vec<ActivationItem> 
     }
     servers(cwd, &mut items);
     front_matter(cwd, &mut items);
-    items.sort_by(|a, b| (a.kind, &a.id).cmp(&(b.kind, &b.id)));
+    sys::compact_sort::sort_by(&mut items, |a, b| (a.kind, &a.id).cmp(&(b.kind, &b.id)));
     items
 }
 

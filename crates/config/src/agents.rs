@@ -5,6 +5,8 @@
 mod json;
 mod load;
 
+pub use load::COLORS;
+
 use crate::frontmatter::{self, FileFinding};
 use crate::roots::{DefinitionRoots, DefinitionScope};
 use crate::stamp::PathStamps;

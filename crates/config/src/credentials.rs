@@ -24,7 +24,7 @@ pub struct CredentialOptions {
 pub enum NoCredential {
     #[error(
         "No API key was found. Set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN for a gateway), run `gimlet auth \
-         login`, or name an apiKeyHelper in your settings. To see gimlet at work without a key, run `gimlet demo`."
+         login`, or name an apiKeyHelper in your settings. To try gimlet without a key, run `gimlet demo`."
     )]
     Missing,
     /// Names what was found and not used.

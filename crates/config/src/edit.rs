@@ -26,7 +26,7 @@ pub enum EditError {
     NotAnObject { path: String, key: String },
     #[error("{path}: {error}")]
     Io { path: String, error: std::io::Error },
-    #[error("{path} was not changed: that you want this could not be recorded ({error})")]
+    #[error("{path} was not changed: your choice could not be recorded ({error})")]
     Unrecorded { path: String, error: StateError },
     #[error("there is no home directory; set HOME or CLAUDE_CONFIG_DIR")]
     NoHome,

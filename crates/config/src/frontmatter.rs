@@ -147,7 +147,7 @@ impl FrontMatter {
         for field in std::mem::take(&mut self.fields) {
             if let Some(earlier) = kept.iter_mut().find(|k| k.key == field.key) {
                 let message =
-                    format!("`{}` stands twice (first on line {}); the last one counts", field.key, earlier.line);
+                    format!("`{}` is set twice (first on line {}); the last one counts", field.key, earlier.line);
                 self.defects.push(FrontMatterDefect { line: field.line, message });
                 *earlier = field;
             } else {

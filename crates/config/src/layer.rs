@@ -199,7 +199,7 @@ impl SettingsLayer {
 
     /// The typed settings of this layer. Values that do not fit are left out.
     pub fn settings(&self) -> Settings {
-        Settings::deserialize(Value::Object(self.valid.clone())).unwrap_or_default()
+        Settings::deserialize(&self.valid).unwrap_or_default()
     }
 
     /// The line of a key, or of an entry in its list.

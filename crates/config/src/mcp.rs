@@ -139,7 +139,7 @@ pub fn effective(request: &McpQuery<'_>) -> Result<DeclaredMcpServers, McpError>
         }
         out.servers.push(server);
     }
-    out.servers.sort_by(|a, b| a.name.cmp(&b.name).then((rank(a)).cmp(&rank(b))));
+    sys::compact_sort::sort_by(&mut out.servers, |a, b| a.name.cmp(&b.name).then((rank(a)).cmp(&rank(b))));
     Ok(out)
 }
 

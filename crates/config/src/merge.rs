@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use sys::Env;
+use wire::counting::counted;
 use wire::mode::PermissionMode;
 use wire::settings::{KeyShape, RuleBehaviour, RuleText, SettingKey, Settings, SettingsSource, TrustGate};
 
@@ -347,6 +348,11 @@ fn starting_mode(
     None
 }
 
+/// A number that is held as text, with its noun.
+fn in_words(number: &str, noun: &str) -> String {
+    number.parse::<usize>().map_or_else(|_| format!("{number} {noun}"), |number| counted(number, noun))
+}
+
 /// One line about everything that waits for trust; `None` when there is nothing.
 fn notice(layers: &[SettingsLayer], trust: &FolderTrust, refuse: bool) -> Option<String> {
     if trust.trusted {
@@ -356,8 +362,8 @@ fn notice(layers: &[SettingsLayer], trust: &FolderTrust, refuse: bool) -> Option
     let mut variables = Vec::new();
     for held in layers.iter().flat_map(|layer| &layer.held) {
         match (held.key.as_str(), held.description.as_str()) {
-            ("permissions.allow", n) => what.push(format!("{n} permissions.allow rule(s)")),
-            ("permissions.additionalDirectories", n) => what.push(format!("{n} additional director(ies)")),
+            ("permissions.allow", n) => what.push(in_words(n, "permissions.allow rule")),
+            ("permissions.additionalDirectories", n) => what.push(in_words(n, "additional directory")),
             (key, _) if key.starts_with("env.") => variables.push(key.trim_start_matches("env.").to_owned()),
             (key, "") => what.push(key.to_owned()),
             (key, names) => what.push(format!("{key} ({names})")),

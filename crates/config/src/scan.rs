@@ -72,7 +72,7 @@ pub(crate) fn map_heads<F: AsRef<Path> + Sync, T: Send>(
         }
         shares
     });
-    shares.sort_unstable_by_key(|(number, _)| *number);
+    sys::compact_sort::sort_by_key(&mut shares, |(number, _)| *number);
     shares.into_iter().flat_map(|(_, made)| made).collect()
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn entries(dir: &Path) -> Vec<DirectoryEntry> {
             Some(DirectoryEntry { name, is_link: kind.is_symlink(), is_dir: kind.is_dir() })
         })
         .collect();
-    found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    sys::compact_sort::sort_by(&mut found, |a, b| a.name.cmp(&b.name));
     found
 }
 

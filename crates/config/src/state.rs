@@ -238,7 +238,7 @@ pub fn way_back(env: &Env) -> String {
     let path = state_file(env).map(|path| path.display().to_string()).unwrap_or_default();
     let backups = good_backups(env);
     let Some(newest) = backups.first() else {
-        return format!("There is no good backup: repair {path}, or remove it to begin anew");
+        return format!("There is no good backup: repair {path}, or remove it to start again");
     };
     let named: Vec<String> = backups.iter().map(|path| path.display().to_string()).collect();
     let (from, to) = (quoted(&newest.display().to_string()), quoted(&path));

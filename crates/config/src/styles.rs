@@ -95,7 +95,7 @@ fn built_in((name, description, text): &(&str, &str, &str)) -> OutputStyle {
 fn files(roots: &DefinitionRoots) -> impl Iterator<Item = OutputStyle> {
     let mut places: Vec<&DefinitionRoot> =
         roots.roots.iter().filter(|root| root.scope != DefinitionScope::Added).collect();
-    places.sort_by_key(|root| match root.scope {
+    sys::compact_sort::sort_by_key(&mut places, |root| match root.scope {
         DefinitionScope::Managed => 0,
         DefinitionScope::Project | DefinitionScope::Nested | DefinitionScope::Added | DefinitionScope::CommandLine => 1,
         DefinitionScope::User => 2,

@@ -191,7 +191,7 @@ pub fn activations(cwd: &Path, loaded: &ProjectConfig) -> Vec<ActivationItem> {
     items.retain(|item| !(item.waits_alone() && known.is_own(&item.mark)));
     let local = loaded.waiting.iter().map(|waiting| &waiting.item).filter(|item| item.is_local);
     items.extend(local.cloned());
-    items.sort_by(|a, b| (a.kind, &a.id).cmp(&(b.kind, &b.id)));
+    sys::compact_sort::sort_by(&mut items, |a, b| (a.kind, &a.id).cmp(&(b.kind, &b.id)));
     items
 }
 

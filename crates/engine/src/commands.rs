@@ -5,11 +5,13 @@ mod budget;
 mod cd;
 mod changes;
 mod clear;
+pub(crate) mod colour;
 mod compact;
 mod compactions;
 pub(crate) mod context_usage;
 mod directories;
 mod mcp;
+mod release_notes;
 mod shell;
 mod show;
 mod switch;
@@ -186,6 +188,7 @@ async fn perform(session: &mut LiveSession, typed: &TypedCommand, turn: &TurnSta
             let (text, usage) = context_usage::report(session, arguments);
             CommandReply { usage, ..CommandReply::for_user(text) }
         }
+        CommandAction::Colour => colour::run(session, arguments),
         CommandAction::Effort => switch::effort(session, arguments),
         CommandAction::Export => changes::export(session, arguments).await,
         CommandAction::Help => show::help(&session.io),
@@ -195,7 +198,7 @@ async fn perform(session: &mut LiveSession, typed: &TypedCommand, turn: &TurnSta
         CommandAction::Model => return switch::model(session, arguments, &turn.token).await,
         CommandAction::Permissions => changes::permissions(session, arguments).await,
         CommandAction::Recap => ask_aside(session, show::RECAP_QUESTION, turn).await?,
-        CommandAction::ReleaseNotes => show::release_notes(),
+        CommandAction::ReleaseNotes => release_notes::run(),
         CommandAction::Rename => changes::rename(session, arguments),
         CommandAction::Sandbox => show::sandbox_state(&session.io),
         CommandAction::Skills => show::skills(&session.io),

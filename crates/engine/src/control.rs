@@ -116,6 +116,7 @@ impl SessionControl {
 
     /// Points requests at the new conversation `id`.
     pub(crate) fn begin_session(&mut self, id: &str, state: &Arc<ToolState>, transcript: &Transcript) {
+        (self.view.name, self.view.colour) = (None, None);
         let Some(front) = &mut self.host else { return };
         id.clone_into(&mut front.handles.session_id);
         front.handles.state = Arc::clone(state);

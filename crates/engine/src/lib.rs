@@ -85,6 +85,8 @@ mod worktree_tools;
 
 pub use command_table::is_command;
 pub use commands::UNKNOWN_COMMAND;
+/// The names of the colours that a session can have.
+pub use config::agents::COLORS as SESSION_COLOURS;
 pub use embedding::{
     PermissionCall, QuestionChoice, QuestionForm, QuestionItem, Session, SessionBuilder, SessionError,
 };

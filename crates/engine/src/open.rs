@@ -429,11 +429,13 @@ impl SessionAssembly {
         let (io, context) = builder.build();
         let handles = self.session_handles(&io, host_hooks, registry);
         let initialize = self.initialize.clone();
+        let (name, colour) = (self.conversation.name(), self.conversation.colour());
         let start = StartState { agent_recovery, deferred, ..self.start_state() };
         let host_connection = HostConnection { replies: out.replies, questions, handles };
         let mut control = SessionControl::new(commands, Some(host_connection), modes);
         control.view.rules = io.rules.published();
         control.view.apply_initialize(&initialize);
+        (control.view.name, control.view.colour) = (name, colour);
         Ok(LiveSession { control, context, io, start, recipe: Some(recipe) })
     }
 

@@ -152,7 +152,7 @@ fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
     match value {
         Value::Object(fields) => {
             let mut fields: Vec<_> = fields.iter().collect();
-            fields.sort_unstable_by_key(|(name, _)| *name);
+            sys::compact_sort::sort_by_key(&mut fields, |(name, _)| *name);
             for (name, value) in fields {
                 name.hash(hasher);
                 hash_value(value, hasher);

@@ -82,7 +82,7 @@ pub(crate) const REQUEST_TOO_LARGE: &str = "Request too large: the conversation 
      time. Nothing was lost: the session can still be resumed.";
 
 /// Compaction does not help: what is added right after it fills the window again.
-const RAPID_REFILL: &str = "The conversation filled the context window again right after it was summarised, three times in a row, so the turn \
+const RAPID_REFILL: &str = "The conversation filled the context window again right after it was compacted, three times in a row, so the turn \
      was stopped. A single message, file or tool result is probably too large: ask for smaller pieces, or choose a model \
      with a larger window. Nothing was lost: the session can still be resumed.";
 
@@ -297,7 +297,7 @@ fn explain(turn: &TurnState, reason: EndReason, budget: Option<&ExhaustedBudget>
             )
         }
         EndReason::AbortedStreaming | EndReason::AbortedTools => "Interrupted by the user".into(),
-        EndReason::AbortedWait => "Interrupted by the user while work in the background was waited for".into(),
+        EndReason::AbortedWait => "Interrupted by the user while waiting for work in the background".into(),
         EndReason::Completed
         | EndReason::HookStopped
         | EndReason::StopHookPrevented

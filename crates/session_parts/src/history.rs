@@ -277,7 +277,7 @@ impl History {
     /// Line uuids of the turns from `start` on, in the order of the file.
     pub fn lines_from(&self, start: usize) -> Vec<String> {
         let mut origins: Vec<&HistoryOrigin> = self.origins[start..].iter().collect();
-        origins.sort_by_key(|origin| origin.order);
+        sys::compact_sort::sort_by_key(&mut origins, |origin| origin.order);
         origins.into_iter().flat_map(|origin| origin.lines.iter().cloned()).collect()
     }
 

@@ -158,7 +158,7 @@ impl SessionServers {
     pub fn views(&self) -> Vec<ServerView> {
         let mut views = self.host.views();
         views.extend(self.unstarted().iter().map(|(declared, standing)| ServerView::of(declared, *standing)));
-        views.sort_by(|a, b| a.name.cmp(&b.name));
+        sys::compact_sort::sort_by(&mut views, |a, b| a.name.cmp(&b.name));
         views
     }
 
@@ -166,7 +166,7 @@ impl SessionServers {
     pub fn listed_views(&self) -> Vec<ServerView> {
         let mut views = self.views();
         views.extend(self.unapproved.iter().cloned());
-        views.sort_by(|a, b| a.name.cmp(&b.name));
+        sys::compact_sort::sort_by(&mut views, |a, b| a.name.cmp(&b.name));
         views
     }
 

@@ -148,7 +148,7 @@ impl SettingsWatch {
             Ok(loaded) => Some(loaded),
             Err(error) => {
                 self.notices
-                    .push(format!("Warning: settings changed and cannot be read; the old ones stay in force: {error}"));
+                    .push(format!("Warning: settings changed and cannot be read; the old ones remain in use: {error}"));
                 None
             }
         }
@@ -169,7 +169,7 @@ impl SettingsWatch {
             loaded.pending.iter().filter(|w| !known.contains(w) && !granted(w)).map(String::as_str).collect();
         if !new.is_empty() {
             self.notices.push(format!(
-                "Warning: settings changed while the session runs. Not in force in this session: {}. `gimlet config explain` \
+                "Warning: settings changed while the session runs. Not used in this session: {}. `gimlet config explain` \
                  shows what changed; remove it there if you did not want it.",
                 new.join(", ")
             ));

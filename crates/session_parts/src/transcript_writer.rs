@@ -100,7 +100,7 @@ pub struct ApiErrorLine {
 }
 
 /// What to do about a configuration folder that cannot be written.
-pub const SAVE_HINT: &str = "To go on without saving, use --no-session-persistence; to save elsewhere, set CLAUDE_CONFIG_DIR to a folder that can \
+pub const SAVE_HINT: &str = "To continue without saving, use --no-session-persistence; to save elsewhere, set CLAUDE_CONFIG_DIR to a folder that can \
      be written.";
 
 fn notice_origin() -> Box<RawValue> {

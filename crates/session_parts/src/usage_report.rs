@@ -152,10 +152,12 @@ pub fn report(recorded: &RecordedUsage, by: UsageGrouping, range: &UsageRange) -
     report.rows = groups.into_iter().map(|(key, sum)| UsageRow { key, sum }).collect();
     if by != UsageGrouping::Day {
         let weight = |row: &UsageRow| (row.sum.cost_usd, row.sum.tokens());
-        report.rows.sort_by(|a, b| weight(b).partial_cmp(&weight(a)).unwrap_or(std::cmp::Ordering::Equal));
+        sys::compact_sort::sort_by(&mut report.rows, |a, b| {
+            weight(b).partial_cmp(&weight(a)).unwrap_or(std::cmp::Ordering::Equal)
+        });
     }
     report.misses = recorded.misses.iter().filter(|miss| range.contains(days.of(miss.at_ms))).cloned().collect();
-    report.misses.sort_by_key(|miss| miss.at_ms);
+    sys::compact_sort::sort_by_key(&mut report.misses, |miss| miss.at_ms);
     report
 }
 

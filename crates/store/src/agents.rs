@@ -117,7 +117,7 @@ pub fn list(session_dir: &Path) -> Vec<StoredAgent> {
             Some(StoredAgent { transcript: transcript_path(session_dir, &id), id, sidecar })
         })
         .collect();
-    found.sort_by(|a, b| a.id.cmp(&b.id));
+    sys::compact_sort::sort_by(&mut found, |a, b| a.id.cmp(&b.id));
     found
 }
 

@@ -130,7 +130,7 @@ impl<'s> ForkCopy<'s> {
                 None => (end..end, format!(r#","forkedFrom":{origin}"#)),
             });
         }
-        edits.sort_by_key(|(at, _)| at.start);
+        sys::compact_sort::sort_by_key(&mut edits, |(at, _)| at.start);
         let mut out = String::with_capacity(line.len() + 128);
         let mut done = 0;
         for (at, text) in edits {

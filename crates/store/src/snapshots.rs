@@ -89,7 +89,7 @@ impl Snapshots {
     pub fn list(&self) -> Vec<SnapshotHeader> {
         let mut found: Vec<SnapshotHeader> =
             self.manifest_paths().iter().filter_map(|path| manifest::read_header(path)).collect();
-        found.sort_by(|a, b| a.id.cmp(&b.id));
+        sys::compact_sort::sort_by(&mut found, |a, b| a.id.cmp(&b.id));
         found
     }
 

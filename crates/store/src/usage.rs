@@ -60,7 +60,7 @@ pub fn files(layout: &StoreLayout, since_ms: Option<u64>) -> Vec<UsageFile> {
     let root = layout.projects();
     let mut all = Vec::new();
     walk(&root, &root, since_ms, &mut all);
-    all.sort_by(|a, b| a.path.cmp(&b.path));
+    sys::compact_sort::sort_by(&mut all, |a, b| a.path.cmp(&b.path));
     all
 }
 
@@ -106,9 +106,9 @@ pub fn read(files: Vec<UsageFile>) -> RecordedUsage {
         }
     });
     let mut found = found.into_inner();
-    found.sort_unstable_by_key(|(piece, _)| *piece);
+    sys::compact_sort::sort_by_key(&mut found, |(piece, _)| *piece);
     // Within a file the pieces go from its end to its start.
-    found.sort_by_key(|(piece, _)| (pieces[*piece].file, pieces[*piece].from));
+    sys::compact_sort::sort_by_key(&mut found, |(piece, _)| (pieces[*piece].file, pieces[*piece].from));
     let mut usage = RecordedUsage::default();
     let mut counted = CountedResponses::default();
     for (piece, lines) in found {
@@ -121,7 +121,9 @@ pub fn read(files: Vec<UsageFile>) -> RecordedUsage {
         }
     }
     // Forks copy the lines of their session.
-    usage.misses.sort_by(|a, b| (a.at_ms, a.tokens, &a.session).cmp(&(b.at_ms, b.tokens, &b.session)));
+    sys::compact_sort::sort_by(&mut usage.misses, |a, b| {
+        (a.at_ms, a.tokens, &a.session).cmp(&(b.at_ms, b.tokens, &b.session))
+    });
     usage.misses.dedup_by(|a, b| (a.at_ms, a.tokens, &a.cause) == (b.at_ms, b.tokens, &b.cause));
     usage.responses = counted.finish();
     usage

@@ -2,6 +2,7 @@
 //! ours that may use `unsafe`; it depends on no other crate of ours.
 
 pub mod clock;
+pub mod compact_sort;
 pub mod env;
 pub mod fs;
 pub mod git;

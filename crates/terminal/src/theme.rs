@@ -153,6 +153,23 @@ impl Theme {
         self.overrides.get(&token).copied().or_else(|| built_in(self.base, token))
     }
 
+    /// The colour that a person calls so; `None` for a name that is not known.
+    pub fn named(&self, name: &str) -> Option<Colour> {
+        let (dark, light, plain) = match name {
+            "red" => ((229, 115, 115), (179, 38, 30), 1),
+            "blue" => ((110, 160, 245), (30, 90, 190), 4),
+            "green" => ((140, 205, 110), (50, 120, 30), 2),
+            "yellow" => ((230, 210, 90), (138, 110, 0), 3),
+            "purple" => ((175, 135, 255), (110, 60, 190), 5),
+            "orange" => ((245, 160, 90), (180, 85, 0), 11),
+            "pink" => ((245, 140, 190), (190, 30, 110), 13),
+            "cyan" => ((95, 205, 215), (0, 115, 130), 6),
+            _ => return None,
+        };
+        let (r, g, b) = if self.base.is_light() { light } else { dark };
+        Some(if self.base.is_ansi() { Colour::Ansi(plain) } else { Colour::Rgb(r, g, b) })
+    }
+
     /// A style with this text colour.
     pub fn fg(&self, token: ThemeToken) -> TextStyle {
         TextStyle::fg(self.colour(token))

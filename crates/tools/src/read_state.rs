@@ -222,7 +222,7 @@ impl ReadState {
     pub fn recent_files(&self, most: usize) -> Vec<RecentFile> {
         let known = self.lock();
         let mut files: Vec<_> = known.files.iter().collect();
-        files.sort_unstable_by_key(|(_, record)| std::cmp::Reverse(record.moment));
+        sys::compact_sort::sort_by_key(&mut files, |(_, record)| std::cmp::Reverse(record.moment));
         let recent = |(path, record): (&PathBuf, &SeenRecord)| RecentFile {
             path: path.clone(),
             fingerprint: record.file.fingerprint,

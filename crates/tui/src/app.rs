@@ -11,6 +11,7 @@ pub mod dialog;
 pub mod dialog_keys;
 pub mod due_work;
 pub mod engine_events;
+pub mod focus;
 pub mod footer;
 pub mod form;
 pub mod help;
@@ -37,6 +38,7 @@ pub mod rule_suggestions;
 pub mod screen_reader;
 pub mod select;
 pub mod session;
+pub mod session_choices;
 pub mod session_switch;
 pub mod side_questions;
 pub mod spinner;
@@ -255,6 +257,10 @@ pub struct Preferences {
     pub shows_hints: bool,
     /// `showTurnDuration`: a line after each turn says how long it took and what it cost.
     pub shows_turn_line: bool,
+    /// How much of the conversation is printed.
+    pub view: focus::ViewMode,
+    /// The settings say how much; false when the command line did.
+    pub follows_view_setting: bool,
     /// The cursor is always shown, at the chosen row or the last one.
     pub tracks_cursor: bool,
 }
@@ -282,6 +288,8 @@ impl Default for Preferences {
             progress: true,
             home: None,
             screen_reader: None,
+            view: focus::ViewMode::Default,
+            follows_view_setting: true,
             tracks_cursor: false,
             shows_hints: true,
             shows_turn_line: true,
@@ -343,6 +351,8 @@ pub struct App {
     /// The engine did not send all messages of a resumed conversation.
     has_earlier_messages: bool,
     activity: TurnActivity,
+    /// What the turn did, in the focus view.
+    digest: focus::TurnDigest,
     todos: Vec<TodoRow>,
     task_display: work_rows::TaskDisplay,
     /// The open tasks that were last told at the end of a turn.
@@ -365,6 +375,8 @@ pub struct App {
     sent_command: Option<String>,
     /// A prompt that is no command, offered again: sent unchanged, it goes to the model as text.
     offered_text: Option<String>,
+    /// What `/resume` can be completed to.
+    session_choices: session_choices::SessionChoices,
     /// Sent once the next conversation has begun.
     next_submission: Option<Submission>,
     transcript: TranscriptView,
@@ -394,6 +406,7 @@ impl App {
             initialize_request: None,
             has_earlier_messages: false,
             activity: TurnActivity::default(),
+            digest: focus::TurnDigest::default(),
             todos: Vec::new(),
             task_display: work_rows::TaskDisplay::default(),
             tasks_left: Vec::new(),
@@ -409,6 +422,7 @@ impl App {
             unrecorded: Vec::new(),
             sent_command: None,
             offered_text: None,
+            session_choices: session_choices::SessionChoices::default(),
             next_submission: None,
             transcript: TranscriptView::default(),
             keys: KeyState::default(),
@@ -532,6 +546,10 @@ impl App {
 
     /// Sends the first prompt that was submitted before the session was ready.
     pub fn begin_queued(&mut self) {
+        if !self.is_busy() {
+            // The turns of a resumed conversation have no end of their own.
+            self.print_digest();
+        }
         if self.is_ready && !self.is_busy() && !self.layers.has(LayerRank::Question) {
             self.next_queued();
         }

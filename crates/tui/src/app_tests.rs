@@ -308,7 +308,7 @@ fn a_copy_of_the_conversation_asks_before_it_stops_what_runs() {
     for (answer, copies) in [('2', false), ('1', true)] {
         write(&mut app, "/branch ");
         assert!(!is_copy(&enter(&mut app)));
-        assert!(shown(&app).concat().contains("Leave and stop it"), "{:?}", shown(&app));
+        assert!(shown(&app).concat().contains("Exit and stop it"), "{:?}", shown(&app));
         app.update(AppInput::Tick);
         app.now += Duration::from_secs(5);
         assert_eq!(is_copy(&write(&mut app, &answer.to_string())), copies);
@@ -378,7 +378,7 @@ fn a_history_search_finds_and_can_be_left() {
     write(&mut app, "draft");
     press(&mut app, &[KeyPress::ctrl('r')]);
     write(&mut app, "te");
-    assert!(shown(&app).contains(&"❯ test it".to_owned()), "{:#?}", shown(&app));
+    assert!(shown(&app).contains(&"  ❯ test it".to_owned()), "{:#?}", shown(&app));
     assert!(shown(&app).iter().any(|row| row.ends_with("this project · 1 found")));
     press(&mut app, &[KeyPress::ctrl('c')]);
     assert_eq!(app.prompt.editor.text(), "draft");

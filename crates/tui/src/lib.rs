@@ -19,6 +19,7 @@ pub mod status_line;
 #[cfg(test)]
 mod test_events;
 
+pub use app::focus::ViewMode;
 pub use app::{MotionLevel, Preferences};
 pub use printed::SessionPrinter;
 pub use run::{TuiStart, run};

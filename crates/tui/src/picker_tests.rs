@@ -132,8 +132,8 @@ fn every_size_shows_what_is_typed_and_a_session() {
 fn the_keys_fit_every_width_and_the_least_important_go_first() {
     let picker = filled(vec![session(1, "one")]);
     let hint = |columns| shown(&picker, columns, 16).pop().unwrap();
-    assert!(hint(120).ends_with("ctrl+w worktrees · ctrl+b branch · esc leave"), "{}", hint(120));
-    assert!(hint(96).ends_with("ctrl+w worktrees · esc leave"), "{}", hint(96));
-    assert_eq!(hint(44), "enter resume · space preview · esc leave");
+    assert!(hint(120).ends_with("ctrl+w worktrees · ctrl+b branch · esc close"), "{}", hint(120));
+    assert!(hint(96).ends_with("ctrl+w worktrees · esc close"), "{}", hint(96));
+    assert_eq!(hint(44), "enter resume · space preview · esc close");
     assert_eq!(hint(20), "enter resume");
 }

@@ -251,6 +251,11 @@ pub enum MetaEntry {
         agent_name: String,
         session_id: String,
     },
+    /// The colour of the session's prompt, by name.
+    AgentColor {
+        agent_color: String,
+        session_id: String,
+    },
     /// The agent definition that the main thread uses.
     AgentSetting {
         agent_setting: String,

@@ -31,7 +31,7 @@ pub(super) fn logout(words: &McpArgs, env: &Env) -> Result<(String, u8), String>
     let here = McpCommand::open(env)?;
     let key = mcp::auth::identity(name, remote(here.server(name)?)?);
     let had = mcp::auth::forget(&vault::StoredTokens::new(env.clone()), &key).map_err(super::error_text)?;
-    Ok((if had { format!("Signed out of {name}.") } else { format!("Nobody was signed in to {name}.") }, 0))
+    Ok((if had { format!("Signed out of {name}.") } else { format!("You were not signed in to {name}.") }, 0))
 }
 
 /// Refuses servers that may not be used.
@@ -39,7 +39,7 @@ fn allowed(server: &DeclaredMcpServer) -> Result<(), String> {
     let why = match &server.approval {
         McpApproval::Approved | McpApproval::Disabled => return Ok(()),
         McpApproval::Pending => "it comes with the repository and was not approved yet".to_owned(),
-        McpApproval::Rejected => "it was rejected; `gimlet mcp reset-project-choices` forgets that".to_owned(),
+        McpApproval::Rejected => "it was rejected; `gimlet mcp reset-project-choices` resets that".to_owned(),
         McpApproval::Forbidden(why) => why.clone(),
     };
     Err(format!("Error: cannot sign in to {}: {why}", server.name))
@@ -106,7 +106,7 @@ impl mcp::auth::TokenVault for EmptyVault {
 fn show_login_url(name: &str, url: &str, browser: Option<&Browser>, env: &Env) {
     let mut text = format!("To sign in to {name}, open this address:\n\n  {url}\n\n");
     let opened = match browser.map(|browser| browser.open(url, env)) {
-        Some(Ok(())) => "A browser should open by itself. ".to_owned(),
+        Some(Ok(())) => "Your browser should open. ".to_owned(),
         Some(Err(error)) => format!("No browser could be started ({error}). "),
         None => String::new(),
     };

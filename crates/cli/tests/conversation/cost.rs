@@ -65,7 +65,7 @@ fn a_cache_miss_is_explained() {
     let cost = say(&mut run, "/cost");
     let shown = cost["result"].as_str().unwrap();
     assert!(shown.contains("42,000 tokens paid for again") && shown.contains("model changed"), "{shown}");
-    assert!(shown.contains("All conversations:") && shown.contains("last 7 days"), "{shown}");
+    assert!(shown.contains("All sessions:") && shown.contains("last 7 days"), "{shown}");
     run.close_stdin();
     run.finish();
     let recorded: Vec<Value> = sandbox.transcript().into_iter().filter(|line| line["type"] == "x-cache-miss").collect();

@@ -69,7 +69,7 @@ fn a_page_of_a_proxy_is_told_by_its_title() {
     let failure = fail_at(&mut sandbox, server.url());
     let said = "API Error: 502 the server sent a web page (\"502 Bad Gateway\") in place of an answer.";
     assert!(failure.text.starts_with(said) && !failure.text.contains('<'), "{}", failure.text);
-    assert!(failure.text.contains("The fault is at the server; try again in a while."), "{}", failure.text);
+    assert!(failure.text.contains("The fault is at the server; try again later."), "{}", failure.text);
     assert_eq!(failure.reasons, ["the server has a fault, status 502"]);
 }
 

@@ -43,12 +43,14 @@ fn local_commands_answer_without_the_model() {
         ("/hooks", "none"),
         ("/permissions", "Permission mode: default"),
         ("/skills", "none"),
-        ("/tasks", "Nothing runs"),
+        ("/tasks", "Nothing is running"),
         ("/todos", "no open tasks"),
         ("/mcp", "No MCP servers"),
         ("/effort", "Effort: "),
-        ("/autocompact", "summarised by itself at about"),
-        ("/export", "Nothing was said yet"),
+        ("/autocompact", "compacted automatically at about"),
+        ("/color", "Colour: default. Colours: red, blue"),
+        ("/color green", "Colour of this session: green."),
+        ("/export", "Nothing has been said yet"),
         ("/theme", "needs the terminal interface"),
         ("/artifacts", "hosted service"),
         ("/vim", "editorMode"),
@@ -421,7 +423,7 @@ fn what_runs_in_the_background_ends_with_its_conversation() {
     assert!(result_text(&tasks).contains("shell running"), "{tasks}");
     say(&mut running, "/new");
     let tasks = say(&mut running, "/bashes");
-    assert!(result_text(&tasks).contains("Nothing runs"), "{tasks}");
+    assert!(result_text(&tasks).contains("Nothing is running"), "{tasks}");
     say(&mut running, "hello");
     assert!(!server.last_request().json["messages"].to_string().contains("task-notification"));
 }

@@ -309,5 +309,5 @@ fn doctor_names_broken_definitions() {
     sandbox.write(".claude/agents/b.md", "---\ndescription: d\n---\n");
     let report = sandbox.gimlet(&["doctor"]).run().stdout;
     assert!(report.contains("SKILL.md:2: `description` is not valid YAML"), "{report}");
-    assert!(report.contains("b.md:1: no agent: `name` is missing"), "{report}");
+    assert!(report.contains("b.md:1: not a valid agent: `name` is missing"), "{report}");
 }

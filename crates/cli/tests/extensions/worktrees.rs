@@ -364,10 +364,6 @@ fn a_sweep_is_announced_first() {
     testkit::wait_until("the sweep", || announced.exists());
     gate.open_all();
     let run = running.finish().expect_code(0);
-    assert!(
-        run.stderr.contains("1 session that was not used for 30 days will be removed from tomorrow on"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("1 session unused for 30 days will be removed from tomorrow on"), "{}", run.stderr);
     assert!(old.exists() && sandbox.config_dir().join(".last-cleanup").exists());
 }

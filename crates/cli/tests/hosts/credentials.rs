@@ -211,7 +211,7 @@ fn only_allowed_models_are_asked() {
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config("settings.json", r#"{"availableModels": ["opus", "claude-opus-4-6"]}"#);
     let done = print(&sandbox, "a", &["--model", "opus"]).run().expect_code(0);
-    assert!(done.stderr.contains("opus stands for claude-opus-4-6"), "{}", done.stderr);
+    assert!(done.stderr.contains("opus means claude-opus-4-6"), "{}", done.stderr);
     let done = print(&sandbox, "b", &["--model", "claude-sonnet-5"]).run().expect_code(0);
     assert!(done.stderr.contains("claude-sonnet-5 is not among availableModels"), "{}", done.stderr);
     assert_eq!(server.request(0).model(), "claude-opus-4-6");

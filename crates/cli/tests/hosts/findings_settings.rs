@@ -153,12 +153,12 @@ fn keys_without_effect_are_named_in_one_line() {
     let sandbox = Sandbox::with_server(EXE, &server);
     sandbox.write_config(
         "settings.json",
-        r#"{"spinnerTipsEnabled": false, "enabledPlugins": {"a@b": true}, "worktree": {"bgIsolation": "none"}, "verbose": false, "language": "Dutch"}"#,
+        r#"{"spinnerTipsEnabled": false, "enabledPlugins": {"a@b": true}, "worktree": {"bgIsolation": "none"}, "tui": "default", "language": "Dutch"}"#,
     );
     let done = sandbox.gimlet(&["-p", "hi"]).run().expect_code(0);
     let lines: Vec<&str> = done.stderr.lines().collect();
     assert_eq!(lines.len(), 1, "{}", done.stderr);
-    assert!(lines[0].contains("enabledPlugins, spinnerTipsEnabled, verbose, worktree.bgIsolation"), "{}", lines[0]);
+    assert!(lines[0].contains("enabledPlugins, spinnerTipsEnabled, tui, worktree.bgIsolation"), "{}", lines[0]);
     assert!(!lines[0].contains("language"), "{}", lines[0]);
     let doctor = sandbox.gimlet(&["doctor"]).run().stdout;
     assert!(doctor.contains("enabledPlugins has no effect: gimlet has no plugins yet"), "{doctor}");

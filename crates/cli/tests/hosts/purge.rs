@@ -87,7 +87,7 @@ fn one_project_is_forgotten_and_the_other_stays() {
         "{state}"
     );
     assert!(state.contains(other.to_str().unwrap()));
-    assert_eq!(sandbox.gimlet(&["project", "purge", "--yes"]).run().expect_clean().stdout, "Nothing is kept.\n");
+    assert_eq!(sandbox.gimlet(&["project", "purge", "--yes"]).run().expect_clean().stdout, "Nothing is stored.\n");
     let by_path = sandbox.gimlet(&["project", "purge", other.to_str().unwrap(), "-y"]).run().expect_clean();
     assert!(by_path.stdout.contains("1 session"), "{}", by_path.stdout);
     assert!(sandbox.transcript_paths().is_empty());

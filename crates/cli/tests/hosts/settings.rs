@@ -208,7 +208,7 @@ fn explain_says_what_waits_what_is_ignored_and_what_was_meant() {
     sandbox.write_config("settings.json", r#"{"model": 4, "permisions": {}}"#);
     let text = run(&["explain"]).expect_clean().stdout;
     assert!(text.contains("in part: the rest waits until the folder is trusted"), "{text}");
-    assert!(text.contains("ignored: it does not fit"), "{text}");
+    assert!(text.contains("ignored: not valid"), "{text}");
     assert!(run(&["get", "permisions"]).expect_code(1).stderr.contains("did you mean permissions?"));
     let report = sandbox.gimlet(&["doctor"]).env("ANTHROPIC_BASE_URL", "https://u:hunter22@gw.example").run();
     assert!(report.stdout.contains("permisions, did you mean permissions?"), "{}", report.stdout);

@@ -511,7 +511,7 @@ fn wrong_command_lines_say_what_is_right() {
     let machine = Machine::new();
     for (args, text) in [
         (&["update", "--nonsense"][..], "unknown option '--nonsense'"),
-        (&["update", "--check", "--rollback"], "--rollback stands alone"),
+        (&["update", "--check", "--rollback"], "--rollback cannot be combined with other options"),
         (&["update", "--pin", "new"], "'new' is not a release number"),
         (&["install", "newest"], "latest and stable are channels"),
         (&["install", "--key"], "--key needs a value"),

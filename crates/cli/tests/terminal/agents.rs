@@ -170,3 +170,33 @@ fn a_waiting_agent_is_moved_to_the_background() {
     let told = server.requests().iter().flat_map(testkit::CapturedRequest::tool_results).last().unwrap().to_string();
     assert!(told.contains("The user moved the agent to the background"), "{told}");
 }
+
+/// The end of the turn says nothing about what an agent in the background runs.
+#[test]
+fn what_an_agent_in_the_background_runs_is_shown_as_running_after_the_turn() {
+    let wait = "until [ -e go ]; do sleep 0.05; done";
+    let server = ModelServer::with_handler(move |request| {
+        let is_main = request.all_text().contains("begin here");
+        match (is_main, request.tool_results().is_empty()) {
+            (true, true) => ScriptedReply::tool("Agent", call(true)),
+            (true, false) => ScriptedReply::text("It digs."),
+            (false, true) => ScriptedReply::tool("Bash", json!({"command": wait})),
+            (false, false) => ScriptedReply::text("Dug."),
+        }
+    });
+    let sandbox = Sandbox::with_server(EXE, &server);
+    let mut terminal = sandbox.gimlet(&["--allowedTools", "Bash"]).terminal(90, 24);
+    terminal.wait_for("? for shortcuts");
+    terminal.send("begin here\r");
+    terminal.wait_for("  It digs.");
+    terminal.wait_gone("esc to interrupt");
+    terminal.wait_for("· 1 call · Bash");
+    terminal.send("\x1b[B");
+    terminal.wait_for("⑂ running");
+    terminal.send("\r");
+    let screen = terminal.wait_for("transcript of an agent");
+    assert!(screen.contains("◌ Run     until") && !screen.contains("interrupted"), "{screen}");
+    sandbox.write("go", "");
+    terminal.wait_for("◆ Run     until");
+    terminal.send("q");
+}

@@ -147,7 +147,7 @@ fn each_server_of_a_folder_is_said_yes_or_no_to_where_the_folder_is_trusted() {
     let mut terminal = sandbox.gimlet::<&str>(&[]).terminal(100, 30);
     let screen = terminal.wait_for("Do you trust");
     for shown in
-        ["[no]  alpha: sh -c 'touch alpha-ran; cat'", "[no]  beta: sh -c 'touch beta-ran; cat'", "❯ 2. No, go on"]
+        ["[no]  alpha: sh -c 'touch alpha-ran; cat'", "[no]  beta: sh -c 'touch beta-ran; cat'", "❯ 2. No, continue"]
     {
         assert!(screen.contains(shown), "{shown}: {screen}");
     }
@@ -194,7 +194,7 @@ fn an_endpoint_of_ones_own_is_entered_at_the_first_start() {
     terminal.send("2");
     terminal.wait_for("Address:");
     terminal.send("localhost\r");
-    terminal.wait_for("That is no address");
+    terminal.wait_for("Not an address");
     terminal.send(&format!("\x15{}/v1\r", server.url()));
     terminal.wait_for("Key:");
     terminal.send("own-key\r");

@@ -37,9 +37,9 @@ fn a_summary_is_edited_before_it_is_used() {
     terminal.wait_gone("esc to interrupt");
     command(&mut terminal, "/compact edit");
     let screen = terminal.wait_for("SUMMARY of the person.");
-    assert!(screen.contains("Do you want to go on from this?"), "{screen}");
+    assert!(screen.contains("Do you want to continue from this?"), "{screen}");
     terminal.answer("1");
-    terminal.wait_gone("Do you want to go on from this?");
+    terminal.wait_gone("Do you want to continue from this?");
     terminal.wait_gone("esc to interrupt");
     terminal.send("second\r");
     terminal.wait_for("  Two.");
@@ -68,7 +68,7 @@ fn automatic_summaries_are_reviewed() {
     terminal.wait_for("  Answer 1.");
     terminal.wait_gone("esc to interrupt");
     terminal.send("second\r");
-    let screen = terminal.wait_for("Do you want to go on from this?");
+    let screen = terminal.wait_for("Do you want to continue from this?");
     assert!(screen.contains("SUMMARY by itself."), "{screen}");
     terminal.answer("1");
     terminal.wait_for("  Answer 4.");
@@ -102,7 +102,7 @@ fn an_old_conversation_names_its_prices() {
     };
     std::fs::write(&path, text.lines().map(aged).collect::<String>()).unwrap();
     let mut terminal = sandbox.gimlet(&["-c"]).terminal(100, 30);
-    let screen = terminal.wait_for("This conversation is large and old");
+    let screen = terminal.wait_for("This session is large and old");
     // 150,000 tokens written to the cache at $3.75 a million, then read at $0.30.
     assert!(screen.contains("With everything: about $0.56 now, then about $0.05 for each request"), "{screen}");
     assert!(screen.contains("From a summary:  about $0.70 now, then about $0.01 for each request"), "{screen}");

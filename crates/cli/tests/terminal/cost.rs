@@ -19,7 +19,7 @@ fn an_expensive_request_is_asked_about() {
     let mut terminal = start(&sandbox);
     terminal.send("first\r");
     let screen = terminal.wait_for("Cancel");
-    assert!(screen.contains("tokens that are not cached") && screen.contains("Go on"), "{screen}");
+    assert!(screen.contains("tokens that are not cached") && screen.contains("Continue"), "{screen}");
     terminal.answer("2");
     terminal.wait_gone("tokens that are not cached");
     terminal.wait_gone("esc to interrupt");
@@ -43,7 +43,7 @@ fn a_used_up_budget_can_be_raised() {
     let mut terminal = start(&sandbox);
     terminal.send("first\r");
     let screen = terminal.wait_for("Stop");
-    assert!(screen.contains("The budget of this conversation is used up"), "{screen}");
+    assert!(screen.contains("The budget of this session is used up"), "{screen}");
     terminal.answer("1");
     terminal.wait_for("  Went on.");
     terminal.wait_gone("esc to interrupt");

@@ -131,7 +131,7 @@ fn several_questions_of_the_model_are_answered_in_tabs() {
     terminal.send("for now\r");
     terminal.wait_for("note: for now");
     terminal.send("\r");
-    terminal.wait_for("1. Send them");
+    terminal.wait_for("1. Send answers");
     terminal.send("1");
     terminal.wait_for("  Thanks.");
     let told = server.request(1).tool_results()[0]["content"].to_string();
@@ -290,12 +290,12 @@ fn commands_that_are_not_there_say_why_and_are_not_offered() {
         terminal.wait_for(&format!("     {name}: "));
         terminal.wait_gone("esc to interrupt");
     }
-    for name in ["/color", "/focus", "/scroll-speed", "/terminal-setup", "/tui", "/voice"] {
+    for name in ["/scroll-speed", "/terminal-setup", "/tui", "/voice"] {
         command(&mut terminal, name);
         terminal.wait_for(&format!("{name}: "));
     }
     terminal.send("\x1bo");
-    terminal.wait_for("There is no fast mode here");
+    terminal.wait_for("Fast mode is not available");
     assert!(server.requests().is_empty());
 }
 

@@ -141,7 +141,7 @@ const AT_WORK: &[Action] = &[
     action("stop it", 1, &[Key("x"), Wait("Nothing is running"), Uncounted(ESCAPE), Gone("Nothing is running"), Idle]),
     action("open an agent's view", 2, &[
         Type("look with an agent"), Uncounted(ENTER), Wait("Finished agent."), Idle, Wait("⑂ general-purpose"),
-        Key(DOWN), Wait("m to write to it"), Key(ENTER), Wait("transcript"),
+        Key(DOWN), Wait("m to message"), Key(ENTER), Wait("transcript"),
     ]),
     action("stop the agent", 2, &[Key("q"), Wait("x to stop"), Key("x"), Wait("ended"), Uncounted(ESCAPE), Gone("x to stop"), Idle]),
     action("hide the tasks", 1, &[

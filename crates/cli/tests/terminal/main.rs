@@ -15,6 +15,7 @@ mod cost;
 mod dialogs;
 mod images;
 mod keys;
+mod looks;
 mod mcp;
 mod picker;
 mod pictures;

@@ -38,7 +38,7 @@ fn a_form_is_filled_in_and_checked_on_the_way() {
     let screen = terminal.wait_for("Your name");
     assert!(screen.contains("Who are you?") && screen.contains("Waiting for your answer"), "{screen}");
     terminal.answer("\r");
-    terminal.wait_for("it is needed");
+    terminal.wait_for("it is required");
     terminal.send("A\r");
     terminal.wait_for("at least 2 characters");
     terminal.send("da\r");
@@ -68,7 +68,7 @@ fn what_may_be_left_out_is_left_out() {
     terminal.answer("Ada\r");
     terminal.wait_for("Your name: Ada");
     terminal.send("36\r");
-    terminal.wait_for("3. (leave it out)");
+    terminal.wait_for("3. (skip)");
     terminal.send("3");
     terminal.wait_for("❯ 1. Send it");
     terminal.send("1");
@@ -99,7 +99,7 @@ fn an_address_is_shown_whole_and_opened_by_nobody_but_the_person() {
     for (keys, action) in [("1", "accept"), ("2", "decline"), (ESCAPE, "cancel")] {
         let (model, _sandbox, mut terminal) = asked("visit");
         let screen = terminal.wait_for("https://login.example/start?x=1");
-        assert!(screen.contains("It leads to login.example."), "{screen}");
+        assert!(screen.contains("This link leads to login.example."), "{screen}");
         terminal.answer(keys);
         assert_eq!(answer(&model, &terminal)["action"], action);
     }

@@ -34,7 +34,7 @@ fn a_conversation_is_found_by_its_words_and_goes_on() {
     let (server, sandbox) = talked(&TALKS, &["And on it goes."]);
     let mut terminal = picker(&sandbox, &["-r"], (80, 24));
     let screen = terminal.wait_until("all three", |s| TALKS.iter().all(|(prompt, _)| s.contains(prompt)));
-    assert!(screen.contains("Resume a conversation") && screen.contains("❯ tune the cache"), "{screen}");
+    assert!(screen.contains("Resume a session") && screen.contains("❯ tune the cache"), "{screen}");
     terminal.send("TOKENIZER");
     let screen = terminal.wait_for("The tokenizer was wrong.");
     assert!(screen.contains("❯ fix the parser") && !screen.contains("write the docs"), "{screen}");
@@ -103,7 +103,7 @@ fn resume_switches_the_conversation_behind_the_interface() {
     terminal.send("/resume\r");
     terminal.wait_for("(open) fix the parser");
     terminal.send("\x1b");
-    terminal.wait_gone("Resume a conversation");
+    terminal.wait_gone("Resume a session");
     assert_eq!(sandbox.transcript_paths().len(), 3);
 }
 
@@ -138,7 +138,7 @@ fn nothing_of_a_folder_runs_before_it_is_trusted() {
     let mut terminal = picker(&sandbox, &[], (80, 24));
     terminal.send("1\r");
     let screen = terminal.wait_for("Do you trust");
-    assert!(screen.contains("touch hooked") && screen.contains("❯ 2. No, go on"), "{screen}");
+    assert!(screen.contains("touch hooked") && screen.contains("❯ 2. No, continue"), "{screen}");
     terminal.answer("\x1b");
     assert_eq!(terminal.finish().0, 0);
     assert!(!ran() && server.requests().is_empty());
@@ -262,7 +262,7 @@ fn a_large_old_conversation_is_offered_as_a_summary() {
         .collect();
     std::fs::write(&path, old).unwrap();
     let mut terminal = picker(&sandbox, &["-c"], (80, 24));
-    let screen = terminal.wait_for("This conversation is large and old");
+    let screen = terminal.wait_for("This session is large and old");
     assert!(screen.contains("About 150k tokens"), "{screen}");
     terminal.answer("2");
     terminal.wait_for("\n  The tokenizer was wrong.");

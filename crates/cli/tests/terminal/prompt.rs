@@ -58,7 +58,7 @@ fn whole_words_are_sent_as_they_are() {
     terminal.send("/background");
     terminal.wait_for("/background-check");
     terminal.send(ENTER);
-    terminal.wait_for("/background: A conversation cannot run on");
+    terminal.wait_for("/background: A session cannot keep running");
     wait_idle(&terminal);
     terminal.send("read @cart.rs");
     terminal.wait_for("❯ cart.rs");
@@ -158,7 +158,7 @@ fn commands_answer_expand_or_say_what_to_do_instead() {
     for (prompt, answer) in [
         ("/sandbox", "The sandbox is off"),
         ("/release-notes", "Unreleased"),
-        ("/bg", "/bg: A conversation cannot run on"),
+        ("/bg", "/bg: A session cannot keep running"),
         ("/proactive 5m", "/proactive: There is no timer"),
         ("/goal", "docs/hooks.md"),
         ("/branch", "/branch needs the terminal interface"),

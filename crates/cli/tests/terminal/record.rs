@@ -72,9 +72,9 @@ fn a_resumed_conversation_looks_as_it_did() {
     terminal.wait_for("? for shortcuts");
     terminal.send(TRANSCRIPT);
     let whole = terminal.wait_for("transcript · end");
-    assert!(whole.contains("· claude-") && whole.contains("     20") && whole.contains("     30"), "{whole}");
+    assert!(whole.contains(" · Opus 5.5") && whole.contains("     20") && whole.contains("     30"), "{whole}");
     terminal.send("d");
-    let changes = terminal.wait_for("changes of files");
+    let changes = terminal.wait_for("file changes");
     assert!(changes.contains("Write   new.txt") && !changes.contains("seq 30"), "{changes}");
     terminal.send("r");
     let raw = terminal.wait_for("\"name\": \"Write\"");

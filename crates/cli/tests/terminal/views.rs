@@ -37,7 +37,10 @@ fn the_transcript_is_searched_and_walked_through() {
     ask(&mut terminal, "second prompt", "  Second answer.");
     terminal.send(TRANSCRIPT);
     let screen = terminal.wait_for("transcript · end");
-    assert!(screen.contains("· claude-") && screen.contains("  Second answer."), "{screen}");
+    assert!(
+        screen.contains(" · Opus 5.5") && !screen.contains("claude-") && screen.contains("  Second answer."),
+        "{screen}"
+    );
     terminal.send("/needle\r");
     terminal.wait_until("the hit on top", |screen| screen.lines().next().unwrap_or_default().contains("Needle here."));
     terminal.send("n");
@@ -52,7 +55,7 @@ fn the_transcript_is_searched_and_walked_through() {
     terminal.wait_for("▌ first prompt");
     terminal.send("g");
     terminal.send("/nowhere\r");
-    terminal.wait_for("nowhere is not there");
+    terminal.wait_for("nowhere was not found");
     terminal.send("q");
     terminal.wait_gone("transcript ·");
 }

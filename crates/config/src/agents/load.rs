@@ -32,12 +32,13 @@ const FIELDS: &[&str] = &[
     "omitClaudeMd",
 ];
 
-const COLORS: &[&str] = &["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
+/// The colours that an agent or a session can be told apart by.
+pub const COLORS: &[&str] = &["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
 
 pub(super) fn load(roots: &DefinitionRoots, given: &[AgentDefinition]) -> AgentDefinitions {
     let mut places: Vec<&DefinitionRoot> = roots.open_to(CustomizationKind::Agents).collect();
     // Unlike for skills, project definitions win over those of the user.
-    places.sort_by_key(|root| rank(root.scope));
+    sys::compact_sort::sort_by_key(&mut places, |root| rank(root.scope));
     let mut agents = AgentDefinitions::default();
     let mut files: Vec<(PathBuf, &DefinitionRoot)> = Vec::new();
     for root in places {

@@ -114,7 +114,7 @@ fn pieces(head: &str, first_line: usize) -> (Vec<RawField<'_>>, Vec<FrontMatterD
             (None, Some(open)) if belongs_below(line) => open.more.push(line),
             (None, Some(open)) => {
                 if let Some((key, rest)) = split_unspaced(line) {
-                    let message = format!("`{key}` has no blank after its colon; it is read as if it had");
+                    let message = format!("`{key}` has no space after its colon; it is read as if it had");
                     defects.push(FrontMatterDefect { line: number, message });
                     pieces.push(RawField { key, rest, more: Vec::new(), line: number });
                 } else {
@@ -125,7 +125,7 @@ fn pieces(head: &str, first_line: usize) -> (Vec<RawField<'_>>, Vec<FrontMatterD
             }
             (None, None) if line.is_empty() || line.starts_with('#') => {}
             (None, None) => {
-                let message = "this line is no field and is ignored".into();
+                let message = "this line is not a field and is ignored".into();
                 defects.push(FrontMatterDefect { line: number, message });
             }
         }

@@ -114,7 +114,7 @@ impl VariableFiller<'_> {
             warnings.push(format!("not passed on before the folder is trusted: {names}"));
         }
         if !self.blanks.is_empty() {
-            warnings.push(format!("blanks at the start or end of: {}", self.blanks.join(", ")));
+            warnings.push(format!("spaces at the start or end of: {}", self.blanks.join(", ")));
         }
         warnings
     }

@@ -63,7 +63,7 @@ pub fn list<'a>(
             .map(|(at, _)| (uses(&skills[at].name), lengths[at], at))
             .collect();
         // Of equally used ones the longest is removed first, so that more of the others stay.
-        order.sort_by_key(|(used, length, at)| (*used, std::cmp::Reverse(*length), *at));
+        sys::compact_sort::sort_by_key(&mut order, |(used, length, at)| (*used, std::cmp::Reverse(*length), *at));
         for (_, length, at) in order {
             if size <= most {
                 break;

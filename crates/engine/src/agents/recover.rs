@@ -61,7 +61,9 @@ pub(crate) fn find_undelivered(loaded: &LoadedConversation, session_dir: &Path, 
         }
     }
     // In the order in which the model made the calls.
-    recovery.results.sort_by_key(|result| calls.order.iter().position(|call| *call == result.tool_use_id));
+    sys::compact_sort::sort_by_key(&mut recovery.results, |result| {
+        calls.order.iter().position(|call| *call == result.tool_use_id)
+    });
     recovery
 }
 

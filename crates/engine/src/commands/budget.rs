@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 const USAGE: &str = "Usage: /budget [turn|run|session|project|day|month] [amount|off], for example /budget day 20 or \
-                     /budget turn 200k tokens. It holds until gimlet ends; the setting `budgets` holds always.";
+                     /budget turn 200k tokens. It applies until gimlet exits; the setting `budgets` applies always.";
 
 pub(super) async fn run(session: &mut LiveSession, arguments: &str) -> CommandReply {
     session.set_budgets();

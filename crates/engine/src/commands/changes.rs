@@ -51,7 +51,7 @@ pub(super) async fn permissions(session: &mut LiveSession, arguments: &str) -> C
     };
     let (tool_name, rule_content) = match permission::rule::split_rule(rule) {
         Ok((tool, content)) => (tool.to_owned(), content.map(str::to_owned)),
-        Err(why) => return CommandReply::refused(format!("\"{rule}\" is no rule: {why}")),
+        Err(why) => return CommandReply::refused(format!("\"{rule}\" is not a rule: {why}")),
     };
     let kind = if verb == "remove" { "removeRules" } else { "addRules" };
     let update = |behaviour| PermissionUpdate {
@@ -155,7 +155,7 @@ fn as_text(session: &LiveSession) -> String {
             }
         }
     }
-    if text.is_empty() { "Nothing was said yet.".into() } else { text.trim_end().to_owned() + "\n" }
+    if text.is_empty() { "Nothing has been said yet.".into() } else { text.trim_end().to_owned() + "\n" }
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub(super) async fn run(session: &mut LiveSession, typed: TypedCommand, prompt: 
     tasks::send_running(&session.io.output.host, &session.io.tooling.state.tasks).await;
     session.start_hooks().await;
     session.announce().await;
-    turn.text = "A new conversation begins.".into();
+    turn.text = "A new session begins.".into();
     result::conclude(session, turn, EndReason::Completed).await;
 }
 

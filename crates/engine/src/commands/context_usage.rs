@@ -131,7 +131,7 @@ fn as_markdown(measured: &ContextReport, arguments: &str) -> String {
     if let Some(at) = measured.compacts_at {
         let left = measured.turns_left.map(|turns| format!(", in about {} at this pace", counted(turns, "turn")));
         let left = left.unwrap_or_default();
-        write!(text, "\n\nThe conversation is summarised by itself at about {} tokens{left}.", thousands(at)).ok();
+        write!(text, "\n\nThe conversation is compacted automatically at about {} tokens{left}.", thousands(at)).ok();
     }
     let files = measured.memory_files.iter().map(|file| (file.path.clone(), file.tokens));
     section(&mut text, "Memory files", files);

@@ -81,7 +81,7 @@ async fn save_choice(session: &LiveSession, view: &ServerView, switch: ServerSwi
 
 fn listed(views: &[ServerView]) -> String {
     if views.is_empty() {
-        return "No MCP servers are configured. `gimlet mcp add` declares one.".into();
+        return "No MCP servers are configured. `gimlet mcp add` adds one.".into();
     }
     let mut text = String::from("MCP servers:");
     for view in views {
@@ -115,7 +115,7 @@ fn row(view: &ServerView) -> String {
 fn unknown(name: &str, views: &[ServerView]) -> String {
     let names: Vec<&str> = views.iter().map(|view| view.name.as_str()).collect();
     match (name, names.is_empty()) {
-        (_, true) => "No MCP servers are configured. `gimlet mcp add` declares one.".into(),
+        (_, true) => "No MCP servers are configured. `gimlet mcp add` adds one.".into(),
         ("", false) => format!("Which server? {}. {USAGE}", names.join(", ")),
         (name, false) => format!("There is no MCP server {name:?}; there are: {}.", names.join(", ")),
     }

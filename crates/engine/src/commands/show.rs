@@ -66,23 +66,6 @@ pub(super) const RECAP_QUESTION: &str = "Say in at most three short sentences wh
     who comes back to it after a break: what was asked, what is done, and what is next or waits for them. Only what the \
     conversation shows.";
 
-/// The newest part of the change log.
-pub(super) fn release_notes() -> CommandReply {
-    const MOST_LINES: usize = 60;
-    let log = include_str!("../../../../CHANGELOG.md");
-    let newest = log.split("\n## ").nth(1).unwrap_or(log).trim();
-    let all = newest.lines().count();
-    let mut text = format!(
-        "gimlet {}: {}",
-        env!("CARGO_PKG_VERSION"),
-        newest.lines().take(MOST_LINES).collect::<Vec<_>>().join("\n")
-    );
-    if all > MOST_LINES {
-        write!(text, "\n… {} more lines in CHANGELOG.md of gimlet", all - MOST_LINES).ok();
-    }
-    CommandReply::for_user(text)
-}
-
 /// What the sandbox allows, or how it is switched on.
 pub(super) fn sandbox_state(io: &SessionIo) -> CommandReply {
     const DETAILS: &str = "`gimlet sandbox status` in a shell lists every path; docs/sandbox.md has the settings.";
@@ -99,9 +82,9 @@ pub(super) fn sandbox_state(io: &SessionIo) -> CommandReply {
     }
     let what = sandbox.describe().unwrap_or_default();
     let asks = if sandbox.allows_without_asking() {
-        "Commands that it confines run without a question."
+        "Sandboxed commands run without asking."
     } else {
-        "Commands ask as without it."
+        "Commands still ask for permission."
     };
     CommandReply::for_user(format!("The sandbox is on: {what}.\n{asks}\n{DETAILS}"))
 }
@@ -122,18 +105,18 @@ pub(super) async fn usage(session: &mut LiveSession) -> CommandReply {
     let mut text = format!(
         "Total cost: ${:.4}{}\nTotal duration (API): {}\nTotal duration (wall): {}",
         io.output.ledger.cost(),
-        if unknown { " (without the models whose prices are not known)" } else { "" },
+        if unknown { " (without models of unknown price)" } else { "" },
         seconds(io.output.ledger.all_api_ms()),
         seconds(io.output.ledger.wall_ms()),
     );
     if models.is_empty() {
-        text.push_str("\nNo model was used yet.");
+        text.push_str("\nNo model has been used yet.");
     } else {
         text.push_str("\nUsage by model:");
     }
     for (name, usage) in &models {
         let cost = match &*usage.cost_basis {
-            "unknown" => "price not known".to_owned(),
+            "unknown" => "price unknown".to_owned(),
             _ => format!("${:.4}", usage.cost_usd),
         };
         write!(
@@ -165,7 +148,7 @@ fn write_misses(text: &mut String, misses: &[CacheMiss]) {
     let tokens: u64 = misses.iter().map(|miss| miss.tokens).sum();
     write!(text, "\nCache misses: {} tokens paid for again, ${usd:.4} more than hits", thousands(tokens)).ok();
     for miss in misses {
-        let usd = miss.usd.map_or_else(|| "price not known".to_owned(), |usd| format!("${usd:.4}"));
+        let usd = miss.usd.map_or_else(|| "price unknown".to_owned(), |usd| format!("${usd:.4}"));
         let cause = miss.cause.name().replace('_', " ");
         let detail = if miss.detail.is_empty() { String::new() } else { format!(" ({})", miss.detail) };
         write!(text, "\n  {cause}{detail}: {} tokens, {usd}", thousands(miss.tokens)).ok();
@@ -193,7 +176,7 @@ fn recent(layout: &StoreLayout) -> String {
     let week = UsageRange { since: sys::clock::days_before(&today, 6), until: None };
     let recorded = usage_report::read(layout, &week);
     let day = UsageRange { since: Some(today), until: None };
-    let mut text = String::from("\nAll conversations:");
+    let mut text = String::from("\nAll sessions:");
     for (name, range) in [("today", day), ("last 7 days", week.clone())] {
         let total = usage_report::report(&recorded, UsageGrouping::Day, &range).total;
         write!(text, "\n  {name}: ${:.4}, {} tokens", total.cost_usd, thousands(total.tokens())).ok();
@@ -219,7 +202,7 @@ fn seconds(ms: u64) -> String {
 
 pub(super) fn memory(session: &LiveSession) -> CommandReply {
     let memory = session.io.rules.watch.memory();
-    let mut text = String::from("Instruction files, in the order the model is told them:");
+    let mut text = String::from("Instruction files, in the order the model receives them:");
     if memory.files.is_empty() {
         text.push_str("\n  none. /init writes one.");
     }
@@ -230,7 +213,7 @@ pub(super) fn memory(session: &LiveSession) -> CommandReply {
     for skipped in &memory.skipped {
         write!(text, "\n  left out: {} ({})", skipped.path.display(), skipped.reason).ok();
     }
-    write!(text, "\nNotes of earlier sessions: {}", session.io.rules.watch.notes.display()).ok();
+    write!(text, "\nNotes from earlier sessions: {}", session.io.rules.watch.notes.display()).ok();
     text.push_str("\n`gimlet memory show` prints their text with the file and line of every part.");
     CommandReply::for_user(text)
 }
@@ -259,7 +242,7 @@ fn shortened(text: &str) -> String {
 
 pub(super) fn hooks(io: &SessionIo) -> CommandReply {
     let catalogue = io.hooks.current.catalogue();
-    let mut text = String::from("Hooks in force:");
+    let mut text = String::from("Hooks in use:");
     if catalogue.is_empty() {
         text.push_str("\n  none");
     }
@@ -320,7 +303,7 @@ pub(super) fn skills(io: &SessionIo) -> CommandReply {
 pub(super) fn tasks(io: &SessionIo) -> CommandReply {
     let running = io.tooling.state.tasks.running();
     if running.is_empty() {
-        return CommandReply::for_user("Nothing runs in the background.");
+        return CommandReply::for_user("Nothing is running in the background.");
     }
     let mut text = String::from("In the background:");
     for task in running {

@@ -33,7 +33,7 @@ pub(super) async fn model(session: &mut LiveSession, wanted: &str, token: &Cance
             let known = if session.context.facts().known {
                 ""
             } else {
-                ". It is not a model gimlet knows; it is used as it is"
+                ". gimlet does not know this model; the name is used as given"
             };
             CommandReply::for_user(format!("Model set to {id} for this session{known}."))
         }
@@ -116,9 +116,9 @@ pub(super) fn effort(session: &mut LiveSession, wanted: &str) -> CommandReply {
 pub(super) fn autocompact(session: &mut LiveSession, wanted: &str) -> CommandReply {
     let shown = |session: &mut LiveSession| match session.context.window() {
         (window, Some(limit)) => {
-            format!("summarised by itself at about {} of {} tokens", thousands(limit), thousands(window))
+            format!("compacted automatically at about {} of {} tokens", thousands(limit), thousands(window))
         }
-        (_, None) => "not summarised by itself".to_owned(),
+        (_, None) => "not compacted automatically".to_owned(),
     };
     let number = wanted.trim_end_matches(['k', 'K']).parse::<u64>().ok();
     match (wanted, number) {

@@ -12,6 +12,7 @@ impl SessionControl {
     pub(super) fn settings(&self, front: &HostConnection) -> RequestOutcome {
         let (model, effort) = (self.view.model.clone(), self.view.effort);
         let (model_name, session_name) = (front.handles.catalog.display_name(&model), self.view.name.clone());
+        let session_colour = self.view.colour.clone();
         front.handles.with_settings(move |loaded| {
             let sources: Vec<Value> = loaded
                 .layers
@@ -22,7 +23,7 @@ impl SessionControl {
             json!({
                 "effective": loaded.merged, "sources": sources, "errors": errors,
                 "applied": {"model": model, "effort": effort},
-                "shown": {"modelName": model_name, "sessionName": session_name},
+                "shown": {"modelName": model_name, "sessionName": session_name, "sessionColor": session_colour},
             })
         })
     }

@@ -28,6 +28,8 @@ pub(crate) struct ControlView {
     pub cache_ttl: Option<CacheTtl>,
     /// The name a person gave to the session.
     pub name: Option<String>,
+    /// The colour of its prompt, by name.
+    pub colour: Option<String>,
     pub prompt_id: Option<String>,
     /// The agent definition the main thread runs as.
     pub agent: Option<String>,

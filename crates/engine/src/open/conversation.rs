@@ -50,8 +50,8 @@ impl ConversationChoice {
         self.loaded.as_ref().filter(|_| !self.is_fork)?;
         let owner = store::live_sessions::live_owner(layout, &self.session_id)?;
         Some(format!(
-            "Warning: this conversation is open in another process ({}). Both can go on and every message is kept, but \
-             neither hears of the other's. --fork-session makes a copy.",
+            "Warning: this session is open in another process ({}). Both can continue and every message is kept, but \
+             neither sees the other's. --fork-session makes a copy.",
             owner.pid
         ))
     }
@@ -59,6 +59,17 @@ impl ConversationChoice {
     /// The uuid of the parent of the first new line.
     pub(super) fn leaf(&self) -> Option<String> {
         self.loaded.as_ref()?.leaf_uuid.as_deref().map(str::to_owned)
+    }
+
+    /// The name that a person gave to the resumed conversation.
+    pub(super) fn name(&self) -> Option<String> {
+        let title = self.loaded.as_ref()?.custom_title.as_deref()?;
+        Some(session_parts::messages::session_name(title)).filter(|name| !name.is_empty())
+    }
+
+    /// The colour of its prompt.
+    pub(super) fn colour(&self) -> Option<String> {
+        self.loaded.as_ref()?.sticky.iter().rev().find_map(|line| crate::commands::colour::recorded(line))
     }
 
     /// Where the session works: sets `cwd` to the worktree it was left in, unless the command line chose one.

@@ -46,11 +46,11 @@ impl LiveSession {
         }
         let offer = |amount: &f64| {
             let raised = limit.with(*amount);
-            (format!("Raise it to {raised}"), format!("Until gimlet ends, the budget {} is {raised}", scope.of()))
+            (format!("Raise it to {raised}"), format!("Until gimlet exits, the budget {} is {raised}", scope.of()))
         };
         let mut answers: Vec<(String, String)> = wanted.iter().map(offer).collect();
         answers.push(("Stop".into(), "End the turn now".into()));
-        let asked = ChoiceQuestion { header: "Budget", question: format!("{budget} Go on?"), answers };
+        let asked = ChoiceQuestion { header: "Budget", question: format!("{budget} Continue?"), answers };
         let chosen = self.choose(&asked, &turn.token).await;
         let Some(amount) = chosen.and_then(|at| wanted.get(at)) else { return false };
         if let Err(why) = budgets.raise(scope, limit.unit, Some(*amount)) {

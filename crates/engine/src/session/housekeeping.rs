@@ -10,6 +10,7 @@ use std::time::Duration;
 use store::sweep::{SweepResult, sweep};
 use store::{Persistence, StoreLayout};
 use sys::Env;
+use wire::counting::counted;
 use wire::settings::SettingsSource;
 
 /// The first request has priority.
@@ -58,10 +59,9 @@ async fn remove_old(age: Duration, days: u32, (env, host, project): (Env, HostSe
     match swept {
         Ok(Ok(SweepResult::NotDue)) | Err(_) => return,
         Ok(Ok(SweepResult::Announced(sessions))) => {
-            let (s, verb) = if sessions == 1 { ("", "was") } else { ("s", "were") };
+            let unused = format!("{} unused for {}", counted(sessions, "session"), counted(days, "day"));
             host.notice(format!(
-                "{sessions} session{s} that {verb} not used for {days} days will be removed from tomorrow on. Set \
-                 cleanupPeriodDays to keep sessions longer."
+                "{unused} will be removed from tomorrow on. Set cleanupPeriodDays to keep sessions longer."
             ))
             .await;
         }

@@ -62,7 +62,7 @@ impl LiveSession {
                         &time[11..16]
                     ),
                     answers: vec![
-                        ("Wait".into(), "Go on by itself where it stopped; Esc interrupts the wait".into()),
+                        ("Wait".into(), "Continue automatically then; Esc stops the wait".into()),
                         ("Stop".into(), "End the turn now".into()),
                     ],
                 };

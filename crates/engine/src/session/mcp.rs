@@ -138,8 +138,8 @@ impl LiveSession {
 
 fn late_notice(server: &str, limit: std::time::Duration) -> String {
     format!(
-        "MCP server {server} did not connect within {} s; continuing without it; its tools become available once they \
-         come. /mcp shows its state; MCP_CONNECT_TIMEOUT_MS sets the wait.",
+        "MCP server {server} did not connect within {} s; continuing without it; its tools become available when it \
+         connects. /mcp shows its state; MCP_CONNECT_TIMEOUT_MS sets the wait.",
         limit.as_secs_f64()
     )
 }

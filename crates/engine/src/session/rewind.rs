@@ -59,7 +59,7 @@ impl LiveSession {
 
     async fn rewind(&mut self, asked: &RewindConversation) -> Result<Value, String> {
         if self.io.output.transcript.persists() == Persistence::No {
-            return Err("This conversation is not saved, so there is nothing to go back in.".into());
+            return Err("This session is not saved, so there is nothing to go back in.".into());
         }
         let part = part(asked.part.as_deref()).unwrap_or(RewindPart::Both);
         let watch = &self.io.rules.watch;

@@ -8,7 +8,7 @@ use session_parts::side_question::SideQuestionRequest;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-const TAKEN_BACK: &str = "The question was taken back.";
+const TAKEN_BACK: &str = "The question was withdrawn.";
 
 impl LiveSession {
     /// With everything that was said.

@@ -56,7 +56,7 @@ impl LiveSession {
             turn.warnings.push(price.text());
             return PriceChoice::Send;
         }
-        let mut answers = vec![("Go on".to_owned(), format!("Send it, for about ${:.2}", price.usd))];
+        let mut answers = vec![("Continue".to_owned(), format!("Send it, for about ${:.2}", price.usd))];
         if self.context.relief() == OverflowRelief::Compact {
             let about = format!("Summarise the conversation first, for about ${:.2} in all", price.compact_usd);
             answers.push(("Compact first".to_owned(), about));

@@ -40,18 +40,18 @@ fn advice(error: &ModelError, context: &ModelContext, link: &ProviderConnection)
         }),
         ErrorKind::ModelNotFound => Some(format!(
             "The model {} may not exist at {}, or your key has no access to it. Choose another with --model, /model or \
-             ANTHROPIC_MODEL; if every model fails so, check ANTHROPIC_BASE_URL.",
+             ANTHROPIC_MODEL; if every model fails like this, check ANTHROPIC_BASE_URL.",
             context.model(),
             shown_url(link.base_url())
         )),
         ErrorKind::Connect | ErrorKind::Stalled(_) => Some(connection_advice(link)),
         ErrorKind::Certificate => Some(
-            "If a proxy of yours opens encrypted connections, name its certificate in NODE_EXTRA_CA_CERTS; otherwise \
+            "If your own proxy decrypts connections, name its certificate in NODE_EXTRA_CA_CERTS; otherwise \
              check ANTHROPIC_BASE_URL and the clock of this machine."
                 .into(),
         ),
-        ErrorKind::Dropped => Some("What was answered before is kept; send the prompt again to go on.".into()),
-        ErrorKind::Server => Some("The fault is at the server; try again in a while.".into()),
+        ErrorKind::Dropped => Some("What was answered before is kept; send the prompt again to continue.".into()),
+        ErrorKind::Server => Some("The fault is at the server; try again later.".into()),
         ErrorKind::Quota { resets_at: Some(at) } => Some(format!("The limit resets {}.", reset_time(at))),
         _ => error.retry_after.filter(|after| *after > LONGEST_WAIT / 5).map(too_long_to_wait),
     }
@@ -71,7 +71,7 @@ fn too_long_to_wait(after: Duration) -> String {
     let at = clock_time(sys::clock::now_ms().saturating_add(ms));
     format!(
         "The server asks to wait until {at} (for {}). A request waits {} at most, so the turn ended; try again then, or set \
-         CLAUDE_CODE_RETRY_WATCHDOG=1 to have it waited out.",
+         CLAUDE_CODE_RETRY_WATCHDOG=1 to wait it out.",
         length(after),
         length(LONGEST_WAIT)
     )

@@ -60,7 +60,7 @@ static PATTERNS: LazyLock<Vec<(Regex, ReplaceRule)>> = LazyLock::new(|| {
 impl TextNormaliser {
     pub(super) fn new(mut places: PathPlaceholders) -> Self {
         places.retain(|(path, name)| path.len() > 1 && !name.is_empty());
-        places.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+        sys::compact_sort::sort_by_key(&mut places, |(path, _)| std::cmp::Reverse(path.len()));
         Self { places }
     }
 

@@ -36,7 +36,7 @@ fn worth(usd: f64) -> Usage {
 async fn a_used_up_budget_stops_the_next_request() {
     for (key, scope) in [
         ("turnUsd", "of a turn"),
-        ("sessionUsd", "of this conversation"),
+        ("sessionUsd", "of this session"),
         ("projectDailyUsd", "of this project"),
         ("dailyUsd", "for today"),
         ("monthlyUsd", "of this month"),
@@ -80,7 +80,7 @@ async fn budgets_begin_anew_with_what_they_are_about() {
     budgets.begin_turn();
     spend(&budgets, 1.0).await.unwrap();
     budgets.begin_turn();
-    assert!(spend(&budgets, 0.1).await.map_err(stopped).unwrap_err().contains("of this conversation"));
+    assert!(spend(&budgets, 0.1).await.map_err(stopped).unwrap_err().contains("of this session"));
     budgets.begin_session();
     spend(&budgets, 1.0).await.unwrap();
     budgets.begin_session();

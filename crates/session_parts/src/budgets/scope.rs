@@ -47,7 +47,7 @@ impl BudgetScope {
         match self {
             Self::Turn => "of a turn",
             Self::Run => "of this run (--max-budget-usd)",
-            Self::Session => "of this conversation",
+            Self::Session => "of this session",
             Self::ProjectDay => "of this project for today",
             Self::Day => "for today",
             Self::Month => "of this month",

@@ -166,7 +166,7 @@ fn rank(all: &[DeferredTool], query: &str, most: usize) -> Vec<DeferredTool> {
         .collect();
     let mut scored: Vec<(u32, &DeferredTool)> =
         all.iter().filter_map(|found| Some((score(found, &words)?, found))).collect();
-    scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name().cmp(b.1.name())));
+    sys::compact_sort::sort_by(&mut scored, |a, b| b.0.cmp(&a.0).then_with(|| a.1.name().cmp(b.1.name())));
     scored.into_iter().take(most).map(|(_, found)| found.clone()).collect()
 }
 

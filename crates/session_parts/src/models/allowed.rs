@@ -55,7 +55,7 @@ impl<'a> AllowedModels<'a> {
         if let Some(newest) =
             self.versions(alias).max_by_key(|entry| version(entry)).filter(|_| FAMILIES.contains(&alias))
         {
-            let notice = format!("Note: {name} stands for {newest} here: availableModels allows no other version.");
+            let notice = format!("Note: {name} means {newest} here: availableModels allows no other version.");
             return (newest.to_owned(), Some(notice));
         }
         let instead = self.fallback(default);

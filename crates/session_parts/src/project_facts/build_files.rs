@@ -67,7 +67,9 @@ fn scripts(json: &str, program: &str) -> Option<String> {
     const FIRST: [&str; 7] = ["build", "test", "lint", "check", "typecheck", "dev", "start"];
     let package: PackageFile = serde_json::from_str(json).ok()?;
     let mut names: Vec<&str> = package.scripts.keys().map(String::as_str).collect();
-    names.sort_by_key(|name| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
+    sys::compact_sort::sort_by_key(&mut names, |name| {
+        FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len())
+    });
     let shown: Vec<String> = names.iter().take(MAX_TARGETS).map(|name| harmless(name)).collect();
     (!shown.is_empty()).then(|| format!("package.json: {program} run {}", shown.join("|")))
 }

@@ -143,7 +143,7 @@ pub(super) fn file_rules(lists: &SandboxLists, roots: &SandboxRoots, temp: &Path
     expand_globs(lists, roots, &mut out);
     hide_home(lists, roots, &mut out);
     protect(roots, &mut out);
-    out.rules.sort_by(|a, b| a.path.cmp(&b.path).then(a.effect.cmp(&b.effect)));
+    sys::compact_sort::sort_by(&mut out.rules, |a, b| a.path.cmp(&b.path).then(a.effect.cmp(&b.effect)));
     out.rules.dedup();
     out
 }

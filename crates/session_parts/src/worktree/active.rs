@@ -62,7 +62,7 @@ impl ActiveWorktree {
         let holds = match self.worktree.unsaved_work().await {
             Ok(work) if work.is_none() => "nothing new".to_owned(),
             Ok(work) => work.to_string(),
-            Err(_) => "what could not be looked at".to_owned(),
+            Err(_) => "what could not be checked".to_owned(),
         };
         format!(
             "The worktree {path}{branch} is left in place; it holds {holds}. Remove it with: git worktree remove {path}"
@@ -75,6 +75,6 @@ pub fn removal_objection(work: &Result<UnsavedWork, String>) -> Option<String> {
     match work {
         Ok(work) if work.is_none() => None,
         Ok(work) => Some(format!("it holds {work}")),
-        Err(why) => Some(format!("what it holds cannot be told ({why})")),
+        Err(why) => Some(format!("what it holds is not known ({why})")),
     }
 }

@@ -115,7 +115,7 @@ pub fn reenter(session: &WorktreeSession, cwd: &Path, env: &Env) -> Result<Workt
     let path = PathBuf::from(&session.worktree_path);
     if std::fs::symlink_metadata(&path).is_err() {
         let text = format!(
-            "Warning: the worktree {} of this session is gone; it goes on in {}",
+            "Warning: the worktree {} of this session is gone; it continues in {}",
             path.display(),
             cwd.display()
         );
@@ -124,7 +124,7 @@ pub fn reenter(session: &WorktreeSession, cwd: &Path, env: &Env) -> Result<Workt
     let refused = |why: &str| {
         let message = format!("this session works in the worktree {}, which cannot be used: {why}.", path.display());
         StartError::of(StartFailure::Worktree, message)
-            .with_hint(format!("Repair it, or remove the folder to go on in {}.", cwd.display()))
+            .with_hint(format!("Repair it, or remove the folder to continue in {}.", cwd.display()))
     };
     let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
     if !is_folder || sys::real_path::path(&path) != path {

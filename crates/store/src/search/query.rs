@@ -146,7 +146,7 @@ impl ByteProbe {
     fn new(text: &str) -> Self {
         let bytes = text.as_bytes().to_vec();
         let mut places: Vec<usize> = (0..bytes.len()).collect();
-        places.sort_by_key(|at| std::cmp::Reverse(rarity(bytes[*at])));
+        sys::compact_sort::sort_by_key(&mut places, |at| std::cmp::Reverse(rarity(bytes[*at])));
         let mark = |n: usize| places.get(n).or(places.first()).copied().unwrap_or(0);
         let has_letters = bytes.iter().any(u8::is_ascii_alphabetic);
         let exact = (!has_letters && !bytes.is_empty()).then(|| Finder::new(&bytes).into_owned());

@@ -84,7 +84,7 @@ macro_rules! actions {
 actions! {
     Interrupt "app:interrupt" Global ["ctrl+c"] "interrupt; clear the prompt; twice: exit";
     Exit "app:exit" Global ["ctrl+d"] "exit (twice, on an empty prompt)";
-    Redraw "app:redraw" Global ["ctrl+l"] "redraw";
+    Redraw "app:redraw" Global ["ctrl+l"] "redraw the screen";
     ToggleTodos "app:toggleTodos" Global ["ctrl+t"] "show all tasks, none, or the usual rows";
     ToggleTranscript "app:toggleTranscript" Global ["ctrl+o"] "transcript with all details";
     HistorySearch "history:search" Chat ["ctrl+r"] "search in earlier prompts";
@@ -115,7 +115,7 @@ actions! {
     ConfirmNext "confirm:next" Confirmation ["down"] "option below";
     ConfirmNextField "confirm:nextField" Confirmation ["tab"] "add a comment";
     ConfirmPreviousField "confirm:previousField" Confirmation [] "field before";
-    ConfirmToggle "confirm:toggle" Confirmation ["space"] "choose or not";
+    ConfirmToggle "confirm:toggle" Confirmation ["space"] "select or not";
     ConfirmCycleMode "confirm:cycleMode" Confirmation ["shift+tab"] "yes, for the whole session";
     ToggleExplanation "confirm:toggleExplanation" Confirmation ["ctrl+e"] "explain";
     PermissionDebug "permission:toggleDebug" Confirmation [] "why this is asked";

@@ -250,7 +250,7 @@ pub(super) fn likely_causes(text: &[u8], (from, to): (u64, u64)) -> Vec<String> 
         }
     }
     let mut causes: Vec<(u64, String)> = found.into_iter().flatten().take(MAX_CAUSES).collect();
-    causes.sort_by_key(|(number, _)| *number);
+    sys::compact_sort::sort_by_key(&mut causes, |(number, _)| *number);
     causes.into_iter().map(|(number, line)| format!("{number}: {line}")).collect()
 }
 

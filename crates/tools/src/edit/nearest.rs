@@ -25,7 +25,7 @@ pub(super) fn regions(file: &[&str], wanted: &[&str]) -> Vec<Range<usize>> {
         .map(|at| (region_likeness(&file[at..(at + wanted.len()).min(file.len())], wanted), at))
         .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
         .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    sys::compact_sort::sort_by(&mut scored, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let Some((best, _)) = scored.first().copied() else { return Vec::new() };
     let mut near: Vec<Range<usize>> = Vec::new();
     for (_, at) in scored.into_iter().take_while(|(likeness, _)| best - likeness <= CLOSE_LIKENESS) {
@@ -54,7 +54,7 @@ fn starts(file: &[&str], wanted: &[&str]) -> Vec<usize> {
     if starts.is_empty() {
         return similar_starts(file, wanted);
     }
-    starts.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    sys::compact_sort::sort_by(&mut starts, |a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     starts.into_iter().take(MAX_CANDIDATES).map(|(_, at)| at).collect()
 }
 
@@ -68,7 +68,7 @@ fn similar_starts(file: &[&str], wanted: &[&str]) -> Vec<usize> {
         .map(|(at, line)| (pairs.likeness(line), at.saturating_sub(index)))
         .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
         .collect();
-    similar.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    sys::compact_sort::sort_by(&mut similar, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     similar.into_iter().take(MAX_CANDIDATES).map(|(_, at)| at).collect()
 }
 

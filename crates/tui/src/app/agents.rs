@@ -217,6 +217,13 @@ impl AgentTracker {
         self.agents.retain(|agent| agent.end.is_none_or(|(at, _)| now < at + LINGER));
     }
 
+    /// The calls that started the running agents with these ids, and those that these agents started.
+    pub fn calls_of(&self, ids: &[&str]) -> Vec<String> {
+        let is_meant = |id: &String| ids.contains(&id.as_str());
+        let runs_on = |agent: &&TrackedAgent| is_meant(&agent.id) || agent.parent.as_ref().is_some_and(is_meant);
+        self.running().filter(runs_on).map(|agent| agent.call.clone()).collect()
+    }
+
     /// Keeps only the agents with these ids, those they started, and those that have just ended. Returns the request
     /// to withdraw.
     pub fn keep(&mut self, ids: &[&str]) -> Option<String> {

@@ -119,6 +119,11 @@ impl CallTracker {
         self.open.first().map(|call| call.record.tool.as_str())
     }
 
+    /// How that call is labelled.
+    pub fn running_label(&self) -> Option<&CallLabel> {
+        self.open.first().map(|call| &call.record.label)
+    }
+
     pub fn close(&mut self, id: &str) -> Option<OpenCall> {
         let at = self.open.iter().position(|call| call.record.id == id)?;
         Some(self.open.remove(at))

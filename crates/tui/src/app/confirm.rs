@@ -66,7 +66,7 @@ impl LeaveGoal {
     /// What is said when the goal is reached.
     pub fn note(&self) -> Option<&'static str> {
         match self {
-            LeaveGoal::Copy { .. } => Some("This is a copy now; /resume has the conversation it was made from."),
+            LeaveGoal::Copy { .. } => Some("This is a copy now; /resume has the session it was made from."),
             LeaveGoal::Exit | LeaveGoal::Another(_) => None,
         }
     }
@@ -132,7 +132,7 @@ impl ConfirmDialog {
     fn choices(&self) -> Vec<&'static str> {
         match &self.subject {
             ConfirmSubject::Entry(PreflightQuestion::Trust(asked)) if asked.about == TrustSubject::Entries => {
-                vec!["Yes, use them", "No, go on without them", "No, leave"]
+                vec!["Yes, use them", "No, continue without them", "No, exit"]
             }
             ConfirmSubject::Entry(PreflightQuestion::Trust(asked)) => {
                 let allowed = asked.servers.iter().filter(|server| server.is_allowed).count();
@@ -142,17 +142,17 @@ impl ConfirmDialog {
                     (all, allowed) if all == allowed => "Yes, I trust this folder, with its servers",
                     _ => "Yes, I trust this folder, with the servers marked yes",
                 };
-                vec![yes, "No, go on and run nothing of it", "No, leave"]
+                vec![yes, "No, continue and run nothing from it", "No, exit"]
             }
-            ConfirmSubject::Host(..) => vec!["Yes, that is meant", "No"],
-            ConfirmSubject::Entry(PreflightQuestion::Bypass) => vec!["Yes, I accept that", "No, leave"],
+            ConfirmSubject::Host(..) => vec!["Yes, send them there", "No"],
+            ConfirmSubject::Entry(PreflightQuestion::Bypass) => vec!["Yes, bypass all checks", "No, exit"],
             ConfirmSubject::Entry(PreflightQuestion::Server(_)) => {
                 vec!["Yes, use this server", "Yes, use all servers of this project", "Not now", "No, never"]
             }
             ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => {
-                vec!["Go on from a summary", "Go on with everything"]
+                vec!["Continue from a summary", "Continue with everything"]
             }
-            ConfirmSubject::Leave(_) => vec!["Leave and stop it", "Stay"],
+            ConfirmSubject::Leave(_) => vec!["Exit and stop it", "Stay"],
         }
     }
 
@@ -172,7 +172,7 @@ impl ConfirmDialog {
             }
             ConfirmSubject::Entry(PreflightQuestion::Bypass) => "Bypass all permission checks?".into(),
             ConfirmSubject::Entry(PreflightQuestion::Server(_)) => "Use an MCP server of this project?".into(),
-            ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => "This conversation is large and old".into(),
+            ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => "This session is large and old".into(),
             ConfirmSubject::Leave(_) => "Something is still running".into(),
         }
     }
@@ -180,11 +180,11 @@ impl ConfirmDialog {
     fn body(&self, background: usize) -> Vec<String> {
         match &self.subject {
             ConfirmSubject::Entry(PreflightQuestion::Trust(asked)) => trust_body(asked),
-            ConfirmSubject::Host(..) => vec!["This folder's settings say so.".into()],
+            ConfirmSubject::Host(..) => vec!["This folder's settings ask for it.".into()],
             ConfirmSubject::Entry(PreflightQuestion::Bypass) => vec![
-                "Every command runs and every file changes without a question, also what a text the model reads".into(),
-                "tells it to do. Use it only where nothing can be harmed: a container without network and secrets."
+                "Commands run and files change without a question, also when a text that the model reads asks for it."
                     .into(),
+                "Use it only where nothing can be harmed: a container without network access and secrets.".into(),
             ],
             ConfirmSubject::Entry(PreflightQuestion::Server(server)) => {
                 let mut lines = vec![text::clean(&server.text)];
@@ -208,7 +208,7 @@ impl ConfirmDialog {
             ConfirmSubject::Leave(_) => {
                 let (count, it) =
                     if background == 1 { ("1 task".into(), "it") } else { (format!("{background} tasks"), "them") };
-                vec![format!("{count} in the background; leaving stops {it}.")]
+                vec![format!("{count} in the background; exiting stops {it}.")]
             }
         }
     }
@@ -221,7 +221,7 @@ impl ConfirmDialog {
         let (choices, chosen) = self.choice_rows(inner);
         let hint = match self.servers() {
             [] => "enter to choose · esc for no",
-            _ => "enter to choose · space says yes or no to a server · esc for no",
+            _ => "enter to choose · space for yes or no to a server · esc for no",
         };
         let middle = self.middle(background, inner.columns);
         let layout = DialogLayout { head, middle, choices, chosen, hint: hint.into(), ..DialogLayout::default() };
@@ -283,7 +283,7 @@ fn trust_body(asked: &TrustQuestion) -> Vec<String> {
     }
     if !asked.servers.is_empty() {
         lines.extend((!lines.is_empty()).then(String::new));
-        lines.push("MCP servers, each with a yes or no of its own:".into());
+        lines.push("MCP servers, with a yes or no for each:".into());
     }
     lines
 }

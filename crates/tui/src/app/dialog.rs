@@ -78,7 +78,7 @@ pub const REFUSED_MESSAGE: &str = "The user refused this call. Stop and wait for
 pub const KEEP_PLANNING_MESSAGE: &str = "The user wants to keep planning.";
 /// Shown to the user in these cases.
 pub const REFUSED_LABEL: &str = "You said no";
-pub const STILL_PLANNING_LABEL: &str = "Not yet: planning goes on";
+pub const STILL_PLANNING_LABEL: &str = "Not yet: planning continues";
 
 /// Optional ways to approve a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -236,7 +236,7 @@ impl Dialog {
         let label = match choice {
             DialogChoice::No if self.is_plan() => STILL_PLANNING_LABEL,
             DialogChoice::No => REFUSED_LABEL,
-            DialogChoice::PlanClearing => "Approved, for a new conversation",
+            DialogChoice::PlanClearing => "Approved, for a new session",
             DialogChoice::Yes
             | DialogChoice::YesAlways
             | DialogChoice::PlanAccepting

@@ -192,7 +192,7 @@ impl Dialog {
             KeyCode::Enter if is_comment => return self.decide(self.choice()),
             KeyCode::Enter => {
                 if !self.take_rule() {
-                    return vec![LayerEffect::Hint("That is no rule: Tool, or Tool(what)".into(), HINT_DURATION)];
+                    return vec![LayerEffect::Hint("Not a rule: write Tool, or Tool(what)".into(), HINT_DURATION)];
                 }
             }
             KeyCode::Up if is_comment => self.previous(),

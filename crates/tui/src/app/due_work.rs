@@ -4,6 +4,7 @@
 use super::agents::AgentEnd;
 use super::alerts::Alert;
 use super::dialog::Dialog;
+use super::record::call::CallPhase;
 use super::status::StatusInputs;
 use super::{App, AppEffect};
 use std::time::Duration;
@@ -44,6 +45,10 @@ impl App {
 
     /// Records the end of an agent; `name` is its id or the id of its call.
     pub(super) fn end_agent(&mut self, name: &str, end: AgentEnd) {
+        for call in self.agents.calls_of(&[name]) {
+            // What it ran when it was stopped gets no result any more.
+            self.transcript.end_open_calls(&CallPhase::Interrupted, |agent| agent == Some(&call));
+        }
         let withdrawn = self.agents.record_end(name, end, self.now);
         self.effects.extend(withdrawn.map(AppEffect::Withdraw));
     }

@@ -27,7 +27,7 @@ macro_rules! record_look {
             columns: if $app.preferences.screen_reader.is_some() { usize::MAX } else { $app.size.columns },
             syntax: $app.preferences.syntax,
             wrap: $app.preferences.wrap,
-            limits: crate::app::tools::RecordLimits::STREAM,
+            limits: $app.preferences.view.limits(),
         }
     };
 }
@@ -144,6 +144,8 @@ impl App {
         self.status.schedule_if_configured(self.now);
         self.session.cost_usd = 0.0;
         self.session.context_used = 0;
+        // It has neither the name nor the colour of the one before.
+        self.interface_settings.are_outdated = true;
         self.effects.push(AppEffect::ClearScreen);
         self.note("New session.", ThemeToken::Inactive);
         if let Some(carried) = self.next_submission.take() {
@@ -153,6 +155,7 @@ impl App {
 
     fn result(&mut self, result: &TurnResult) {
         self.end_open_calls(&CallPhase::Interrupted);
+        self.print_digest();
         let look = look!(self);
         if !self.activity.reply.is_empty()
             && let Some(part) = self.activity.reply.abandon(&look)
@@ -262,8 +265,7 @@ impl App {
                 self.note(&content, token);
             }
             SystemBody::SessionWritesLost { error_code, .. } => {
-                let text =
-                    format!("The transcript cannot be written ({error_code}). What happens now is not recorded.");
+                let text = format!("The transcript cannot be written ({error_code}). From now on nothing is saved.");
                 self.note(&text, ThemeToken::Error);
             }
             // Shown by what follows them: a result, a state change or a hook's message.

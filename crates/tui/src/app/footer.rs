@@ -2,6 +2,7 @@
 //! is narrow, parts fall away from the middle outwards.
 
 use super::session::SessionDisplay;
+use super::tools::counted;
 use terminal::editor::vim::VimMode;
 use terminal::style::{StyledLine, TextStyle};
 use terminal::theme::{Theme, ThemeToken};
@@ -92,10 +93,8 @@ impl Footer<'_> {
         if let Some(cost) = self.cost_usd {
             parts.push(right(format!("${cost:.2}"), faint, 3));
         }
-        match self.background_tasks {
-            0 => {}
-            1 => parts.push(right("1 background task".to_owned(), faint, 1)),
-            n => parts.push(right(format!("{n} background tasks"), faint, 1)),
+        if self.background_tasks > 0 {
+            parts.push(right(counted(self.background_tasks, "background task"), faint, 1));
         }
         parts
     }

@@ -175,16 +175,16 @@ impl ElicitationForm {
             .collect();
         let mut caret = None;
         let mut choices = Vec::new();
-        let mut hint = "esc to cancel · enter to go on · shift+tab to go back".to_owned();
+        let mut hint = "esc to cancel · enter to continue · shift+tab to go back".to_owned();
         match self.fields.get(self.at) {
             None => {
-                let labels = if self.url.is_some() { ["I have opened it", "Decline"] } else { ["Send it", "Decline"] };
+                let labels = if self.url.is_some() { ["Yes, it is open", "Decline"] } else { ["Send it", "Decline"] };
                 choices
                     .extend(labels.iter().enumerate().map(|(index, label)| option(index, label, self.chosen, accent)));
                 hint = "esc to cancel · enter to choose".into();
             }
             Some(field) => {
-                let needed = if field.required { "" } else { " (may be left out)" };
+                let needed = if field.required { "" } else { " (optional)" };
                 let about = format!("{}{needed}  {}", field.title, field.about);
                 choices.extend(StyledLine::styled(about, faint).wrapped(place.columns, 2));
                 match &field.kind {
@@ -198,7 +198,7 @@ impl ElicitationForm {
                             option(index, &format!("{mark} {label}"), self.chosen, accent)
                         };
                         choices.extend(field.options().iter().enumerate().map(row));
-                        hint.push_str(" · space to mark");
+                        hint.push_str(" · space to select");
                     }
                     FormFieldKind::Text | FormFieldKind::Number | FormFieldKind::Whole => {
                         let column = 2 + text::width(&self.editor.text()[..self.editor.cursor()]);
@@ -228,7 +228,7 @@ fn host_label(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or(authority);
-    format!("It leads to {}. Open it yourself if you trust it.", text::clean(host))
+    format!("This link leads to {}. Open it yourself if you trust it.", text::clean(host))
 }
 
 #[cfg(test)]
@@ -268,7 +268,7 @@ mod tests {
         let mut form = form();
         assert!(texts(&form, 60, 20).contains(&"The MCP server files asks you".to_owned()));
         form.key(ENTER);
-        assert!(texts(&form, 60, 20).contains(&"  it is needed".to_owned()));
+        assert!(texts(&form, 60, 20).contains(&"  it is required".to_owned()));
         write(&mut form, "Ada");
         form.key(ENTER);
         write(&mut form, "old");
@@ -310,10 +310,10 @@ mod tests {
         let mut form =
             ElicitationForm::new(question(json!({"mcp_server_name": "s", "message": "?", "requested_schema": schema})));
         let rows = texts(&form, 60, 20);
-        assert!(rows.contains(&"❯ 1. Red".to_owned()) && rows.contains(&"  3. (leave it out)".to_owned()), "{rows:?}");
+        assert!(rows.contains(&"❯ 1. Red".to_owned()) && rows.contains(&"  3. (skip)".to_owned()), "{rows:?}");
         form.key(KeyPress::char('3'));
         form.key(ENTER);
-        assert!(texts(&form, 60, 20).contains(&"  mark at least 1".to_owned()));
+        assert!(texts(&form, 60, 20).contains(&"  select at least 1".to_owned()));
         form.key(KeyPress::char('1'));
         form.key(KeyPress::char('3'));
         form.key(ENTER);
@@ -335,7 +335,7 @@ mod tests {
         let form = ElicitationForm::new(question(json!({"mcp_server_name": "s", "message": "Sign in", "url": url})));
         let rows = texts(&form, 80, 20);
         assert!(rows.contains(&url.to_owned()), "{rows:?}");
-        assert!(rows.iter().any(|row| row.starts_with("It leads to evil.example.")), "{rows:?}");
+        assert!(rows.iter().any(|row| row.starts_with("This link leads to evil.example.")), "{rows:?}");
         for (columns, rows) in [(20, 5), (40, 10)] {
             assert!(texts(&form, columns, rows).len() <= rows);
         }

@@ -11,6 +11,8 @@ use terminal::theme::Theme;
 
 /// Columns between the keys and what they do, and between two entries in a row.
 const GAP: usize = 2;
+/// Columns before everything.
+const MARGIN: usize = 2;
 /// Below this many columns for what a key does, the keys get a row of their own.
 const NARROW: usize = 12;
 
@@ -35,15 +37,17 @@ impl Layer for PromptHelp {
     }
 
     fn rows(&self, view: &LayerView<'_>) -> LayerRows {
-        LayerRows::BelowPrompt(rows(&view.preferences.bindings, &view.preferences.theme, view.size.columns))
+        let columns = view.size.columns.saturating_sub(MARGIN);
+        let rows = rows(&view.preferences.bindings, &view.preferences.theme, columns);
+        LayerRows::BelowPrompt(rows.into_iter().map(|row| row.indented(MARGIN)).collect())
     }
 }
 
-/// The actions that are listed: those of the prompt and the whole interface that do something here.
+/// The actions that are listed: those of the prompt and the whole interface that do something here, each once.
 pub(super) fn listed(bindings: &KeyBindings) -> Vec<(KeyAction, String)> {
     let works_here = |action: &&KeyAction| {
         matches!(action.context(), KeyContext::Global | KeyContext::Chat | KeyContext::Task)
-            && **action != KeyAction::FastMode
+            && !matches!(action, KeyAction::FastMode | KeyAction::ClearScreen)
     };
     let entry = |action: &KeyAction| Some((*action, bindings.keys_of(*action)?));
     KeyAction::ALL.iter().filter(works_here).filter_map(entry).collect()
@@ -84,6 +88,16 @@ fn padded(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_listed_twice() {
+        let mut told: Vec<&str> = listed(&KeyBindings::default()).iter().map(|(action, _)| action.help()).collect();
+        let all = told.len();
+        told.sort_unstable();
+        told.dedup();
+        assert_eq!(told.len(), all);
+        assert_eq!(told.iter().filter(|help| help.starts_with("redraw")).count(), 1, "{told:?}");
+    }
 
     #[test]
     fn every_key_and_what_it_does_fits_at_any_width() {

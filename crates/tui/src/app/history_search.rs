@@ -69,7 +69,7 @@ impl Layer for HistorySearch {
 
     fn rows(&self, view: &LayerView<'_>) -> LayerRows {
         let (theme, columns) = (&view.preferences.theme, view.size.columns);
-        let border = rule(theme, columns, ThemeToken::Suggestion);
+        let border = rule(columns, theme.fg(ThemeToken::Suggestion));
         let mut lines = vec![border.clone()];
         if view.has_screen_reader() {
             let shown = self.text(view.history).map_or_else(|| NOTHING.to_owned(), text::clean);
@@ -79,7 +79,7 @@ impl Layer for HistorySearch {
             lines.extend(self.preview(view));
         }
         lines.push(border);
-        let label = "search prompts: ";
+        let label = "  search prompts: ";
         let query = text::clean(&self.query);
         let column = text::width(label) + text::width(&query);
         let count = match self.matches(view.history).len() {
@@ -91,7 +91,7 @@ impl Layer for HistorySearch {
         let aside = format!("   {} · {count}", self.scope.name());
         lines.push(typed.and(aside, theme.fg(ThemeToken::Inactive)).truncated(columns));
         let caret = Caret { row: lines.len() - 1, column };
-        lines.push(faint(keys(view), theme).truncated(columns));
+        lines.push(faint(format!("  {}", keys(view, columns.saturating_sub(2))), theme).truncated(columns));
         LayerRows::InPlaceOfPrompt(lines, Some(caret))
     }
 }
@@ -110,7 +110,7 @@ impl HistorySearch {
         let row = |(index, prompt): (usize, &str)| {
             let is_chosen = index == self.chosen();
             let style = theme.fg(if is_chosen { ThemeToken::Suggestion } else { ThemeToken::Inactive });
-            let mut line = StyledLine::styled(if is_chosen { "❯ " } else { "  " }, style);
+            let mut line = StyledLine::styled(if is_chosen { "  ❯ " } else { "    " }, style);
             line.append(with_match(&one_line(prompt), &self.query, style));
             line.truncated(view.size.columns)
         };
@@ -121,34 +121,37 @@ impl HistorySearch {
     fn preview(&self, view: &LayerView<'_>) -> Vec<StyledLine> {
         let columns = view.size.columns;
         let Some(prompt) = self.text(view.history).map(text::clean) else { return Vec::new() };
-        let is_whole = !prompt.trim_end().contains('\n') && text::width(&prompt) + 2 <= columns;
+        let is_whole = !prompt.trim_end().contains('\n') && text::width(&prompt) + 4 <= columns;
         let room = prompt_limit(view.size).saturating_sub(LIST_ROWS).min(PREVIEW_ROWS);
         if is_whole || room < 2 {
             return Vec::new();
         }
-        let indented = |line: StyledLine| StyledLine::plain("    ").and_line(line);
+        let indented = |line: StyledLine| StyledLine::plain("      ").and_line(line);
         let lines = lines_of(prompt.trim_end(), TextStyle::PLAIN);
         let mut rows: Vec<StyledLine> =
-            lines.iter().flat_map(|line| line.wrapped(columns.saturating_sub(4).max(1), 0)).map(indented).collect();
+            lines.iter().flat_map(|line| line.wrapped(columns.saturating_sub(6).max(1), 0)).map(indented).collect();
         if rows.len() > room {
             rows.truncate(room - 1);
-            rows.push(faint("    …", &view.preferences.theme));
+            rows.push(faint("      …", &view.preferences.theme));
         }
         rows
     }
 }
 
 /// The keys of the search, as they are bound.
-fn keys(view: &LayerView<'_>) -> String {
+fn keys(view: &LayerView<'_>, columns: usize) -> String {
     let actions = [
-        (KeyAction::SearchAccept, "take"),
-        (KeyAction::SearchNext, "older"),
-        (KeyAction::SearchScope, "scope"),
-        (KeyAction::SearchCancel, "back"),
+        (KeyAction::SearchAccept, "take", 0),
+        (KeyAction::SearchNext, "older", 2),
+        (KeyAction::SearchScope, "scope", 3),
+        (KeyAction::SearchCancel, "back", 1),
     ];
-    let named =
-        |(action, what): (KeyAction, &str)| Some(format!("{} {what}", view.preferences.bindings.keys_of(action)?));
-    actions.into_iter().filter_map(named).collect::<Vec<_>>().join(" · ")
+    let named = |(action, what, rank): (KeyAction, &str, u8)| {
+        Some((format!("{} {what}", view.preferences.bindings.keys_of(action)?), rank))
+    };
+    let named: Vec<(String, u8)> = actions.into_iter().filter_map(named).collect();
+    let named: Vec<(&str, u8)> = named.iter().map(|(text, rank)| (text.as_str(), *rank)).collect();
+    text::keys_within(&named, columns)
 }
 
 fn one_line(prompt: &str) -> String {

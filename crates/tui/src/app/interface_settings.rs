@@ -2,6 +2,7 @@
 //! which files apply. Settings needed before the first frame were read from the user's file. A setting changed here
 //! applies at once.
 
+use super::focus::{self, ViewMode};
 use super::panel::settings::{SettingList, value_text};
 use super::panel::{Panel, PanelJob, PanelNews};
 use super::spinner::{RunningTurn, TurnWait};
@@ -74,6 +75,9 @@ impl App {
         if let Some(wrap) = settings.get("wrap").and_then(Value::as_str).and_then(ProseWrap::parse) {
             self.preferences.wrap = wrap;
         }
+        if self.preferences.follows_view_setting {
+            self.preferences.view = ViewMode::of_settings(settings);
+        }
         self.preferences.shows_turn_line = flag("showTurnDuration").unwrap_or(self.preferences.shows_turn_line);
         if settings.get("statusLine").is_some() {
             self.status.schedule_now(self.now);
@@ -102,10 +106,11 @@ impl App {
                 let value_is =
                     value.map_or("back to the default".to_owned(), |value| format!("set to {}", value_text(value)));
                 let text = format!("{key}: {value_is} ({file})");
-                // The settings screen shows the new value itself.
-                if self.layers.find::<Panel>().is_some_and(Panel::is_about::<SettingList>) {
+                // The settings screen shows the new value itself; a switch of the view says what it means.
+                let is_shown = self.layers.find::<Panel>().is_some_and(Panel::is_about::<SettingList>);
+                if is_shown {
                     self.hint(text, CHANGE_HINT);
-                } else {
+                } else if key != focus::SETTING {
                     self.note(&text, ThemeToken::Inactive);
                 }
                 self.apply_setting(key, value);
@@ -128,6 +133,9 @@ impl App {
             }
             ("showTurnDuration", value) => {
                 self.preferences.shows_turn_line = value.and_then(Value::as_bool) != Some(false);
+            }
+            (focus::SETTING, value) => {
+                self.set_view(value.and_then(Value::as_str).and_then(ViewMode::parse).unwrap_or_default());
             }
             ("wrap", value) => {
                 let wrap = value.and_then(Value::as_str).and_then(ProseWrap::parse);

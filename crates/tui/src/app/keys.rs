@@ -399,10 +399,7 @@ impl App {
 
     /// Alt+O: explains that there is no fast mode.
     pub(super) fn fast_mode(&mut self) {
-        self.hint(
-            "There is no fast mode here: it is a service of one provider that gimlet does not use",
-            HINT_DURATION,
-        );
+        self.hint("Fast mode is not available: it is a hosted service that gimlet does not use", HINT_DURATION);
     }
 
     // History search and views.

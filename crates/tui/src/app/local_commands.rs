@@ -37,6 +37,7 @@ enum LocalAction {
     Exit,
     Export,
     Fast,
+    Focus,
     Help,
     Hooks,
     Keys,
@@ -92,8 +93,8 @@ const fn with_aliases(mut row: LocalCommand, aliases: &'static [&'static str]) -
 
 #[rustfmt::skip]
 static LOCAL_COMMANDS: &[LocalCommand] = &[
-    with_aliases(row("agents", "", "Agents that run or can be started", LocalAction::Agents, ArgumentHandling::Ours), &["list-agents", "peers"]),
-    row("branch", "[name]", "Go on in a copy of this conversation", LocalAction::Branch, ArgumentHandling::Ours),
+    with_aliases(row("agents", "", "Agents that are running, and those you can start", LocalAction::Agents, ArgumentHandling::Ours), &["list-agents", "peers"]),
+    row("branch", "[name]", "Continue in a copy of this session", LocalAction::Branch, ArgumentHandling::Ours),
     row("btw", "[question]", "Ask on the side, also while a turn runs", LocalAction::Btw, ArgumentHandling::Ours),
     with_aliases(row("config", "[key=value]", "See and change settings", LocalAction::Config, ArgumentHandling::Ours), &["settings"]),
     row("context", "", "What fills the context window, as a grid", LocalAction::Context, ArgumentHandling::Engine),
@@ -103,34 +104,33 @@ static LOCAL_COMMANDS: &[LocalCommand] = &[
     row("effort", "[level|auto|status]", "How hard the model thinks", LocalAction::Effort, ArgumentHandling::Engine),
     with_aliases(row("exit", "", "Leave", LocalAction::Exit, ArgumentHandling::Ours), &["quit"]),
     row("export", "[file]", "The conversation in a file: text, Markdown, HTML or JSON", LocalAction::Export, ArgumentHandling::Engine),
+    row("focus", "", "Only prompts, what was done in one line, and the final answers", LocalAction::Focus, ArgumentHandling::Ours),
     row("help", "", "List the commands", LocalAction::Help, ArgumentHandling::Ours),
-    row("hooks", "", "Hooks in force", LocalAction::Hooks, ArgumentHandling::Ours),
-    row("keybindings", "[edit]", "Every key and what it does; edit opens your file", LocalAction::Keys, ArgumentHandling::Ours),
+    row("hooks", "", "Hooks in use", LocalAction::Hooks, ArgumentHandling::Ours),
+    row("keybindings", "[edit]", "All keys; edit opens your key bindings", LocalAction::Keys, ArgumentHandling::Ours),
     row("login", "", "Enter an API key", LocalAction::Login, ArgumentHandling::Ours),
-    row("logout", "", "Forget the stored API key", LocalAction::Logout, ArgumentHandling::Ours),
-    row("mcp", "[reconnect|enable|disable <server>]", "MCP servers: status, connect again, on and off", LocalAction::Mcp, ArgumentHandling::Ours),
-    row("memory", "", "Instruction files: open them, switch notes", LocalAction::Memory, ArgumentHandling::Ours),
+    row("logout", "", "Delete the stored API key", LocalAction::Logout, ArgumentHandling::Ours),
+    row("mcp", "[reconnect|enable|disable <server>]", "MCP servers: status, reconnect, turn on or off", LocalAction::Mcp, ArgumentHandling::Ours),
+    row("memory", "", "Instruction files: edit them, turn notes on or off", LocalAction::Memory, ArgumentHandling::Ours),
     row("model", "[model]", "Choose the model and its effort", LocalAction::Model, ArgumentHandling::Engine),
-    with_aliases(row("permissions", "[allow|ask|deny|remove <rule>]", "Permission rules: see, add, remove", LocalAction::Permissions, ArgumentHandling::Engine), &["allowed-tools"]),
+    with_aliases(row("permissions", "[allow|ask|deny|remove <rule>]", "Permission rules: view, add, remove", LocalAction::Permissions, ArgumentHandling::Engine), &["allowed-tools"]),
     row("output-style", "", "Choose how answers are written", LocalAction::Style, ArgumentHandling::Ours),
-    with_aliases(row("resume", "[words]", "Go on with another conversation", LocalAction::Resume, ArgumentHandling::Ours), &["continue"]),
+    with_aliases(row("resume", "[words]", "Switch to another session", LocalAction::Resume, ArgumentHandling::Ours), &["continue"]),
     row("status", "", "Version, model, account and settings files", LocalAction::Status, ArgumentHandling::Ours),
-    with_aliases(row("tasks", "", "What runs in the background: see, stop", LocalAction::Tasks, ArgumentHandling::Ours), &["bashes"]),
+    with_aliases(row("tasks", "", "Background tasks: view, stop", LocalAction::Tasks, ArgumentHandling::Ours), &["bashes"]),
     row("theme", "[name]", "Choose the colours", LocalAction::Theme, ArgumentHandling::Ours),
-    with_aliases(row("usage", "", "What this session has cost", LocalAction::Usage, ArgumentHandling::Ours), &["cost", "stats"]),
-    row("vim", "", "Switch vim keys on or off", LocalAction::Vim, ArgumentHandling::Ours),
+    with_aliases(row("usage", "", "Cost of this session", LocalAction::Usage, ArgumentHandling::Ours), &["cost", "stats"]),
+    row("vim", "", "Turn vim keys on or off", LocalAction::Vim, ArgumentHandling::Ours),
 ];
 
 /// Commands that are answered here but not listed.
 #[rustfmt::skip]
 static HIDDEN_COMMANDS: &[LocalCommand] = &[
-    row("color", "", "", LocalAction::Why("the bar has the colour of the permission mode; /theme changes the colours"), ArgumentHandling::Ours),
     row("fast", "", "", LocalAction::Fast, ArgumentHandling::Ours),
-    row("focus", "", "", LocalAction::Why("there is no focus view; ctrl+o shows everything in full"), ArgumentHandling::Ours),
-    row("scroll-speed", "", "", LocalAction::Why("your terminal does the scrolling here: its own setting counts"), ArgumentHandling::Ours),
+    row("scroll-speed", "", "", LocalAction::Why("your terminal does the scrolling, so its own setting applies"), ArgumentHandling::Ours),
     row("terminal-setup", "", "", LocalAction::Why("nothing to set up: ctrl+j, alt+enter and \\ enter make a new line everywhere, shift+enter where the terminal reports it"), ArgumentHandling::Ours),
-    row("tui", "", "", LocalAction::Why("there is one renderer, and it keeps your scrollback; `tui` in settings is accepted and changes nothing"), ArgumentHandling::Ours),
-    row("voice", "", "", LocalAction::Why("there is no dictation: it needs a speech service"), ArgumentHandling::Ours),
+    row("tui", "", "", LocalAction::Why("there is one renderer, and it keeps your scrollback; `tui` in settings has no effect"), ArgumentHandling::Ours),
+    row("voice", "", "", LocalAction::Why("dictation is not available: it needs a speech service"), ArgumentHandling::Ours),
 ];
 
 impl LocalCommand {
@@ -159,7 +159,7 @@ pub(super) fn merge_local_commands(mut commands: Vec<CommandSummary>) -> Vec<Com
             });
         }
     }
-    commands.sort_by(|a, b| a.name.cmp(&b.name));
+    sys::compact_sort::sort_by(&mut commands, |a, b| a.name.cmp(&b.name));
     commands
 }
 
@@ -201,6 +201,7 @@ impl App {
             LocalAction::Exit => self.request_exit(),
             LocalAction::Export => self.open_panel(ExportEntry::panel()),
             LocalAction::Fast => self.fast_mode(),
+            LocalAction::Focus => self.toggle_focus(),
             LocalAction::Help => self.open_commands(),
             LocalAction::Hooks => self.open_panel(HookPage::panel()),
             LocalAction::Keys if arguments == "edit" => self.start_panel_job(PanelJob::EditKeys),
@@ -253,7 +254,7 @@ impl App {
                 let prompt = if name.is_empty() { String::new() } else { format!("/rename {name}") };
                 self.leave(LeaveGoal::Copy { session, prompt });
             }
-            Some(_) | None => self.hint("There is no conversation to copy yet", HINT_DURATION),
+            Some(_) | None => self.hint("There is nothing to copy yet", HINT_DURATION),
         }
     }
 
@@ -303,7 +304,7 @@ mod tests {
     #[test]
     fn nothing_is_left_to_a_terminal_that_is_not_there() {
         // [CLI-213]
-        let left = "btw color copy diff exit quit focus keybindings scroll-speed terminal-setup theme tui voice";
+        let left = "btw copy diff exit quit focus keybindings scroll-speed terminal-setup theme tui voice";
         for name in left.split(' ') {
             assert!(LOCAL_COMMANDS.iter().chain(HIDDEN_COMMANDS).any(|row| row.is_called(name)), "/{name}");
         }

@@ -121,7 +121,7 @@ pub fn commands(query: &str, known: &[CommandSummary], used: &BTreeMap<String, i
     };
     let mut scored: Vec<(i32, usize)> =
         known.iter().enumerate().filter_map(|(index, command)| Some((score(command)?, index))).collect();
-    scored.sort_by_key(|(score, index)| (-score, *index));
+    sys::compact_sort::sort_by_key(&mut scored, |(score, index)| (-score, *index));
     let item = |(_, index): &(i32, usize)| {
         let command = &known[*index];
         let hint = if command.argument_hint.is_empty() { String::new() } else { format!("{} ", command.argument_hint) };
@@ -141,7 +141,7 @@ fn described(query: &str, description: &str) -> bool {
 pub fn choices(query: &str, known: impl IntoIterator<Item = MenuItem>) -> Vec<MenuItem> {
     let mut scored: Vec<(i32, MenuItem)> =
         known.into_iter().filter_map(|item| Some((fuzzy::score(query, &item.text)?, item))).collect();
-    scored.sort_by_key(|(score, _)| -score);
+    sys::compact_sort::sort_by_key(&mut scored, |(score, _)| -score);
     scored.into_iter().map(|(_, item)| item).collect()
 }
 
@@ -397,7 +397,7 @@ mod tests {
         let aliased = [CommandSummary { aliases: vec!["cost".into()], ..command("usage") }];
         assert_eq!(commands("cost", &aliased, &none)[0].text, "/usage");
         // A word of a description, after all names.
-        let money = CommandSummary { description: "What this session has cost".into(), ..command("usage") };
+        let money = CommandSummary { description: "Cost of this session".into(), ..command("usage") };
         let cosy = command("cosy");
         let found = commands("cos", &[money, cosy], &none);
         assert_eq!(found.iter().map(|item| item.text.as_str()).collect::<Vec<_>>(), ["/cosy", "/usage"]);

@@ -17,8 +17,8 @@ use terminal::text;
 use terminal::theme::ThemeToken;
 
 const CHOICES: [&str; 3] =
-    ["Enter an API key (stored for you alone)", "Use an endpoint of my own", "See a recorded demo first"];
-const NO_CREDENTIALS_TEXT: &str = "No credentials were found. How do you want to go on?";
+    ["Enter an API key (only you can read it)", "Use an endpoint of my own", "See a recorded demo first"];
+const NO_CREDENTIALS_TEXT: &str = "No credentials found. How do you want to continue?";
 const DEMO_ADVICE: &str = "Run: gimlet demo --tui\nIt needs no key and no network. Then come back.";
 
 /// What is stored where no key is needed: requests go out with some key in any case.
@@ -59,9 +59,9 @@ impl SignInField {
     fn advice(self) -> &'static str {
         match self {
             Self::Key => "",
-            Self::Address => "Where it answers the Messages API, for example http://localhost:8080",
-            Self::EndpointKey => "Enter alone when it needs none.",
-            Self::Model => "The model's name at this endpoint. Enter alone keeps the usual one.",
+            Self::Address => "The address of its Messages API, for example http://localhost:8080",
+            Self::EndpointKey => "Leave it empty if it needs none.",
+            Self::Model => "The model's name at this endpoint. Leave it empty for the default.",
         }
     }
 
@@ -108,7 +108,7 @@ impl Onboarding {
         let Some((field, editor)) = &self.typed else {
             let choices = CHOICES.iter().enumerate();
             let choices = choices.flat_map(|(index, choice)| inner.option(index, choice, index == self.chosen));
-            let hint = "enter to choose · esc to go on without".into();
+            let hint = "enter to choose · esc to continue without".into();
             let layout =
                 DialogLayout { head, choices: choices.collect(), chosen: self.chosen, hint, ..DialogLayout::default() };
             return (layout.rows(place, 0, None).0, None);
@@ -121,7 +121,7 @@ impl Onboarding {
         let line = StyledLine::styled(field.label(), faint).and(shown, TextStyle::PLAIN);
         let hint = match field {
             SignInField::Key | SignInField::Model => "enter to store it · esc to go back",
-            SignInField::Address | SignInField::EndpointKey => "enter to go on · esc to go back",
+            SignInField::Address | SignInField::EndpointKey => "enter to continue · esc to go back",
         };
         let layout = DialogLayout {
             head,
@@ -189,7 +189,7 @@ impl Onboarding {
                     self.address = address;
                     self.typed = Some((SignInField::EndpointKey, self.editor_for(SignInField::EndpointKey)));
                 } else {
-                    self.problem = Some("That is no address: it begins with http:// or https:// and names a host");
+                    self.problem = Some("Not an address: it must begin with http:// or https:// and name a host");
                     if let Some((_, editor)) = &mut self.typed {
                         editor.insert(&text);
                     }

@@ -72,6 +72,11 @@ fn live_rows(view: &LayerView<'_>) -> Vec<StyledLine> {
 }
 
 const HINT_DURATION: Duration = Duration::from_secs(4);
+/// Columns before everything but the entries, which have a margin of their own.
+const MARGIN: usize = 2;
+
+/// The keys that are named below the conversation, with the rank in which they are left out where there is no room.
+const KEYS: [(&str, u8); 4] = [("↑↓ space b g G to move", 4), ("/ to search", 3), ("? for keys", 2), ("q to close", 1)];
 
 const HELP: [&str; 11] = [
     "↑ ↓ j k           one row",
@@ -80,8 +85,8 @@ const HELP: [&str; 11] = [
     "g G               to the beginning, to the end",
     "{ }               to the prompt before, to the next one",
     "/ n N             search, next hit, hit before",
-    "a                 all of it, or one agent after the other",
-    "d                 only changes of files, or all of it",
+    "a                 everything, or one agent after the other",
+    "d                 only file changes, or everything",
     "r                 the entry on top as JSON",
     "[ v               print it into the scrollback, open it in your editor",
     "q esc ctrl+c      close",
@@ -248,7 +253,7 @@ impl Pager {
         }
         let rows = view.transcript.find(&self.part, &self.query, &look(view));
         if rows.is_empty() {
-            return vec![LayerEffect::Hint(format!("{} is not there", self.query), HINT_DURATION)];
+            return vec![LayerEffect::Hint(format!("{} was not found", self.query), HINT_DURATION)];
         }
         self.go_to(&rows, towards, view);
         Vec::new()
@@ -305,12 +310,13 @@ impl Pager {
 
     fn frame(&self, view: &LayerView<'_>) -> LiveFrame {
         let (theme, columns, page) = (&view.preferences.theme, view.size.columns, page(view.size));
-        let border = rule(theme, columns, ThemeToken::PromptBorder);
+        let border = rule(columns, theme.fg(ThemeToken::PromptBorder));
         if self.shows_help {
-            let mut lines: Vec<StyledLine> = HELP.iter().map(|row| StyledLine::plain(*row)).take(page).collect();
+            let row = |row: &&str| StyledLine::plain(*row).indented(MARGIN);
+            let mut lines: Vec<StyledLine> = HELP.iter().map(row).take(page).collect();
             lines.resize(page, StyledLine::new());
             lines.push(border);
-            lines.push(faint("? back to the transcript", theme));
+            lines.push(faint("? back to the transcript", theme).indented(MARGIN));
             return LiveFrame { lines, caret: None };
         }
         let last = self.last_top(view);
@@ -319,7 +325,7 @@ impl Pager {
         lines.resize(page, StyledLine::new());
         lines.push(border);
         if let Some(typing) = &self.typing {
-            let label = format!("/{}", text::clean(typing));
+            let label = format!("{}/{}", " ".repeat(MARGIN), text::clean(typing));
             let caret = Caret { row: lines.len(), column: text::width(&label).min(columns.saturating_sub(1)) };
             lines.push(StyledLine::plain(label));
             return LiveFrame { lines, caret: Some(caret) };
@@ -328,11 +334,18 @@ impl Pager {
             (Some(_), _) => "one entry as JSON · r for the transcript",
             (None, TranscriptFilter::All) => "transcript",
             (None, TranscriptFilter::Agent(_)) => "transcript of an agent",
-            (None, TranscriptFilter::Changes) => "changes of files",
+            (None, TranscriptFilter::Changes) => "file changes",
         };
         let at = if top >= last { "end".to_owned() } else { format!("{} below", counted(last - top, "row")) };
-        let keys = view.hint.unwrap_or("↑↓ space b g G to move · / to search · ? for keys · q to close");
-        lines.push(faint(format!("{whose} · {at} · {keys}"), theme));
+        let facts = format!("{whose} · {at}");
+        let room = columns.saturating_sub(MARGIN);
+        let mut named = vec![(facts.as_str(), 0)];
+        named.extend(KEYS);
+        let shown = match view.hint {
+            Some(hint) => format!("{facts} · {hint}"),
+            None => text::keys_within(&named, room),
+        };
+        lines.push(faint(shown, theme).indented(MARGIN).truncated(columns));
         LiveFrame { lines, caret: None }
     }
 
@@ -352,5 +365,5 @@ impl Pager {
 fn raw_rows(json: &str, columns: usize) -> Vec<StyledLine> {
     let clean = text::clean(json);
     let lines = clean.split('\n').map(StyledLine::plain);
-    lines.flat_map(|line| line.wrapped(columns, 2)).collect()
+    lines.flat_map(|line| line.indented(MARGIN).wrapped(columns, 2 * MARGIN)).collect()
 }

@@ -87,7 +87,7 @@ impl PanelFrame {
     pub fn entry(title: impl Into<String>, label: impl Into<String>, text: &str) -> Self {
         let mut editor = Editor::new();
         editor.insert(text);
-        let keys = "enter to go on · esc to go back".into();
+        let keys = "enter to continue · esc to go back".into();
         Self {
             title: title.into(),
             counted: None,
@@ -245,7 +245,10 @@ impl Panel {
         if height > 4 {
             let keys = match view.hint {
                 Some(hint) => StyledLine::styled(format!("{MARGIN}{hint}"), theme.fg(ThemeToken::Warning)),
-                None => faint(format!("{MARGIN}{}", self.frame.keys), theme),
+                None => {
+                    let room = columns.saturating_sub(text::width(MARGIN));
+                    faint(format!("{MARGIN}{}", keys_within(&self.frame.keys, room)), theme)
+                }
             };
             rows.push(keys.truncated(columns));
         }
@@ -291,6 +294,15 @@ impl Panel {
             }
         }
     }
+}
+
+/// The keys of a screen: where there is no room for all, those before the last one fall away.
+fn keys_within(keys: &str, columns: usize) -> String {
+    let parts: Vec<&str> = keys.split(" · ").collect();
+    let last = parts.len() - 1;
+    let rank = |at: usize| if at == last { 1 } else { u8::try_from(at * 2).unwrap_or(u8::MAX) };
+    let ranked: Vec<(&str, u8)> = parts.into_iter().enumerate().map(|(at, part)| (part, rank(at))).collect();
+    text::keys_within(&ranked, columns)
 }
 
 impl Layer for Panel {

@@ -253,12 +253,16 @@ fn a_value_that_a_project_shares_is_overridden_for_one_person_only() {
 fn servers_are_listed_and_switched() {
     let mut app = app(80, 24);
     let effects = type_line(&mut app, "/mcp");
-    let servers =
-        json!({"mcpServers": [{"name": "files", "status": "failed", "error": "no such program", "scope": "local"}]});
+    let error = format!("no such program {}\nits second line", "and more words ".repeat(6));
+    let servers = json!({"mcpServers": [{"name": "files", "status": "failed", "error": error, "scope": "local"}]});
     answer(&mut app, &effects, "mcp_status", &servers);
-    assert!(shown(&app).contains("✕ failed  local · no such program"), "{}", shown(&app));
-    assert!(shown(&app).contains("MCP servers  1 server"), "{}", shown(&app));
-    let effects = press(&mut app, &[ENTER, KeyPress::char('2')]);
+    let row = shown(&app).lines().find(|row| row.contains("files")).unwrap().to_owned();
+    assert!(row.contains("✕ failed  local · no such program and") && row.ends_with("…"), "{row}");
+    assert!(!shown(&app).contains("second line") && shown(&app).contains("MCP servers  1 server"), "{}", shown(&app));
+    press(&mut app, &[ENTER, KeyPress::char('1')]);
+    assert!(shown(&app).contains("its second line") && shown(&app).contains("files failed"), "{}", shown(&app));
+    press(&mut app, &[ESCAPE]);
+    let effects = press(&mut app, &[ENTER, KeyPress::char('3')]);
     assert_eq!(requests(&effects)[0], json!({"subtype": "mcp_reconnect", "serverName": "files"}));
     let effects = answer(&mut app, &effects, "mcp_reconnect", &json!({}));
     assert_eq!(requests(&effects)[0]["subtype"], "mcp_status");

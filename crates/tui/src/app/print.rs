@@ -115,6 +115,7 @@ impl App {
 
     /// Prints an item of the record.
     pub(super) fn print_item(&mut self, item: &RecordItem) {
+        let Some(item) = self.digest_item(item) else { return };
         if let RecordItem::Output { .. } = item {
             // A command may have changed the model, the effort or the session's name; the engine says so after it.
             self.interface_settings.are_outdated = true;

@@ -22,24 +22,34 @@ pub fn prompt_limit(size: TerminalSize) -> usize {
 const RULE_MARGIN: usize = 2;
 
 /// A line across the screen.
-pub fn rule(theme: &Theme, columns: usize, token: ThemeToken) -> StyledLine {
-    StyledLine::styled("─".repeat(columns.saturating_sub(RULE_MARGIN)), theme.fg(token))
+pub fn rule(columns: usize, style: TextStyle) -> StyledLine {
+    StyledLine::styled("─".repeat(columns.saturating_sub(RULE_MARGIN)), style)
 }
 
 /// A line across the screen with a name near its right end.
-pub fn named_rule(theme: &Theme, columns: usize, token: ThemeToken, name: Option<&str>) -> StyledLine {
+pub fn named_rule(theme: &Theme, columns: usize, style: TextStyle, name: Option<&str>) -> StyledLine {
     const AFTER: usize = 2;
     let columns = columns.saturating_sub(RULE_MARGIN);
     let room = columns.saturating_sub(AFTER + 2 + 4);
     let Some(name) = name.filter(|name| !name.is_empty() && room > 0) else {
-        return StyledLine::styled("─".repeat(columns), theme.fg(token));
+        return StyledLine::styled("─".repeat(columns), style);
     };
     let name = text::truncate(name, room);
     let before = columns.saturating_sub(text::width(&name) + 2 + AFTER);
-    let mut line = StyledLine::styled("─".repeat(before), theme.fg(token));
+    let mut line = StyledLine::styled("─".repeat(before), style);
     line.push(format!(" {name} "), theme.fg(ThemeToken::Inactive));
-    line.push("─".repeat(AFTER), theme.fg(token));
+    line.push("─".repeat(AFTER), style);
     line
+}
+
+/// The lines around the prompt: in the colour of the session, where a shell command or bypassed permissions have none of
+/// their own.
+pub fn border_style(theme: &Theme, token: ThemeToken, colour: Option<&str>) -> TextStyle {
+    let chosen = colour.and_then(|name| theme.named(name));
+    match token {
+        ThemeToken::BashBorder | ThemeToken::Warning => theme.fg(token),
+        _ => chosen.map_or_else(|| theme.fg(token), |colour| TextStyle::fg(Some(colour))),
+    }
 }
 
 /// The colour of the lines around the prompt.
@@ -77,7 +87,7 @@ pub fn prompt_rows(
     let (row, column) = layout.position(text, editor.cursor());
     let mut marked: Vec<Range<usize>> = editor.chips.find(text).into_iter().map(|(chip, _)| chip).collect();
     marked.extend_from_slice(files);
-    marked.sort_unstable_by_key(|part| part.start);
+    sys::compact_sort::sort_by_key(&mut marked, |part| part.start);
     let limit = prompt_limit(size);
     let start = row.saturating_sub(limit - 1).min(layout.rows.len().saturating_sub(limit));
     let end = (start + limit).min(layout.rows.len());
@@ -116,4 +126,26 @@ fn push_prompt_text(
         }
     }
     line.push(&text[at..range.end], TextStyle::PLAIN);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terminal::theme::BaseTheme;
+
+    #[test]
+    fn every_colour_of_a_session_is_one_of_each_theme_and_warnings_keep_theirs() {
+        for base in BaseTheme::ALL {
+            let theme = Theme::new(base);
+            for name in engine::SESSION_COLOURS {
+                let style = border_style(&theme, ThemeToken::PromptBorder, Some(name));
+                assert_ne!(style, theme.fg(ThemeToken::PromptBorder), "{name} in {base:?}");
+                assert_eq!(style, border_style(&theme, ThemeToken::AutoAccept, Some(name)), "{name} in {base:?}");
+            }
+            for token in [ThemeToken::BashBorder, ThemeToken::Warning] {
+                assert_eq!(border_style(&theme, token, Some("pink")), theme.fg(token));
+            }
+            assert_eq!(border_style(&theme, ThemeToken::PlanMode, Some("mauve")), theme.fg(ThemeToken::PlanMode));
+        }
+    }
 }

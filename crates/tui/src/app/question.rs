@@ -379,7 +379,7 @@ impl QuestionTabs {
             return "esc to go back · enter to keep it".into();
         }
         let mut keys = vec!["esc to cancel"];
-        keys.push(if tab.question.multiple { "space to mark · enter to go on" } else { "enter to choose" });
+        keys.push(if tab.question.multiple { "space to select · enter to continue" } else { "enter to choose" });
         if self.tabs.len() > 1 {
             keys.push("←→ questions");
         }
@@ -397,14 +397,14 @@ impl QuestionTabs {
                 StyledLine::styled(format!("  {}", text::clean(&tab.question.question)), faint)
                     .wrapped(place.columns, 2),
             );
-            let answer = tab.answer().map_or_else(|| "(left open)".to_owned(), |answer| text::clean(&answer));
+            let answer = tab.answer().map_or_else(|| "(not answered)".to_owned(), |answer| text::clean(&answer));
             middle.extend(StyledLine::plain(format!("    {answer}")).wrapped(place.columns, 4));
         }
         let row = |number: usize, label: &str, here: bool| {
             let style = if here { accent } else { TextStyle::PLAIN };
             StyledLine::styled(format!("{} {number}. {label}", if here { "❯" } else { " " }), style)
         };
-        let choices = vec![row(1, "Send them", self.sends), row(2, "Go back", !self.sends)];
+        let choices = vec![row(1, "Send answers", self.sends), row(2, "Go back", !self.sends)];
         let hint = "esc to go back · enter to choose".into();
         let sheet = DialogLayout { head, middle, info: Vec::new(), choices, chosen: usize::from(!self.sends), hint };
         sheet.rows(outer, 0, None)

@@ -65,7 +65,10 @@ fn tabs_show_what_is_answered_and_a_last_look_what_is_missing() {
     // Answering the last question does not send while another one is open.
     assert_eq!(press(&mut asked, &[KeyPress::char('2')]), QuestionProgress::Goes);
     let rows = texts(&asked, 60, 24);
-    assert!(rows.contains(&"    (left open)".to_owned()) && rows.contains(&"❯ 1. Send them".to_owned()), "{rows:?}");
+    assert!(
+        rows.contains(&"    (not answered)".to_owned()) && rows.contains(&"❯ 1. Send answers".to_owned()),
+        "{rows:?}"
+    );
     let QuestionProgress::Done(fields) = press(&mut asked, &[ENTER]) else { panic!() };
     assert_eq!(fields["answers"], json!({"Which one?": "A", "Why?": "G"}));
 }

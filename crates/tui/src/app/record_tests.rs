@@ -441,7 +441,7 @@ fn whole(app: &App, columns: usize) -> Vec<Vec<(char, TextStyle)>> {
 
 /// Every row of the stream is in the view, in its order.
 fn in_the_view(app: &App, printed: &[Vec<(char, TextStyle)>], columns: usize, name: &str) {
-    let stamp: Vec<char> = "06:12 · claude-opus-5".chars().collect();
+    let stamp: Vec<char> = "06:12 · Opus 5".chars().collect();
     let without_stamp = |mut row: Vec<(char, TextStyle)>| {
         let start = row.len().saturating_sub(stamp.len());
         if row[start..].iter().map(|(c, _)| c).eq(&stamp) {
@@ -472,7 +472,7 @@ fn only_the_transcript_view_has_what_is_left_out() {
     );
     assert!(whole(&app, 80).iter().any(|row| text_of(row) == "     line 49"));
     let title = text_of(&whole(&app, 80)[2]);
-    assert!(title.starts_with("  ◆ Run     seq 50 · 12 s  ") && title.ends_with("  06:12 · claude-opus-5"), "{title}");
+    assert!(title.starts_with("  ◆ Run     seq 50 · 12 s  ") && title.ends_with("  06:12 · Opus 5"), "{title}");
 }
 
 #[test]

@@ -199,7 +199,7 @@ impl SelectList {
                 Some((label.or_else(name).or_else(|| found().then_some(0))?, index))
             })
             .collect();
-        scored.sort_by_key(|(score, index)| (-score, *index));
+        sys::compact_sort::sort_by_key(&mut scored, |(score, index)| (-score, *index));
         self.shown = scored.into_iter().map(|(_, index)| index).collect();
         self.at = 0;
     }

@@ -73,6 +73,8 @@ pub struct SessionDisplay {
     pub effort: Option<String>,
     /// The name that a person gave to the session.
     pub name: Option<String>,
+    /// The name of the colour of its prompt.
+    pub colour: Option<String>,
     pub mode: PermissionMode,
     /// Bypassing permissions was allowed at the start, so the mode can be chosen.
     pub may_bypass: bool,
@@ -177,6 +179,7 @@ impl SessionDisplay {
         }
         self.model = Some(model);
         self.effort = Some(text("/applied/effort").unwrap_or_default());
+        self.colour = text("/shown/sessionColor");
         self.name = text("/shown/sessionName").map(|name| terminal::text::clean(&name).replace('\n', " "));
     }
 

@@ -53,6 +53,9 @@ impl App {
     }
 
     pub(super) fn update_picker(&mut self, update: PickerUpdate) {
+        if self.session_choices.receive(&update) {
+            return self.suggest_again();
+        }
         if let PickerUpdate::Earlier(messages) = update {
             let mut earlier = TranscriptView::default();
             for message in &messages {
@@ -100,12 +103,15 @@ impl App {
         self.note(&text, ThemeToken::Inactive);
     }
 
-    /// `/resume`: opens the picker, unless a turn runs.
+    /// `/resume`: opens the conversation that is named, or the picker, unless a turn runs.
     pub(super) fn resume(&mut self, query: &str) {
         if self.is_busy() {
             self.hint("Wait for the end of this turn, or stop it with esc", Duration::from_secs(4));
-        } else {
-            self.open_picker(query);
+            return;
+        }
+        match self.session_choices.named(query, self.session.id.as_deref()) {
+            Some(session) => self.leave(LeaveGoal::Another(Box::new(session.clone()))),
+            None => self.open_picker(query),
         }
     }
 

@@ -18,7 +18,7 @@ use wire::control::{HostRequest, SideQuestion};
 
 /// How many exchanges are kept.
 const MAX_EXCHANGES: usize = 20;
-const KEYS: &str = "↑↓ to move · ←→ others · c copy · f go on in a fork · x forget · esc to close";
+const KEYS: &str = "↑↓ to move · ←→ others · c copy · f continue in a copy · x delete · esc to close";
 
 #[derive(Debug, Default)]
 pub struct SideQuestionLog {
@@ -169,7 +169,7 @@ impl App {
                 self.dismiss(LayerRank::Panel);
                 self.leave(LeaveGoal::Copy { session, prompt: question });
             }
-            Some(_) | None => self.hint("No conversation to copy yet", Duration::from_secs(4)),
+            Some(_) | None => self.hint("There is nothing to copy yet", Duration::from_secs(4)),
         }
     }
 

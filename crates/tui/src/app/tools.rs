@@ -12,9 +12,9 @@ use std::fmt::Write;
 pub use output::{RecordLimits, more_line};
 pub use results::{CallDetail, CallEnd, CallOutcome, CallTale, LEAST_TIME, duration_words, tale};
 
-/// A search tool of older conversations, which gimlet does not have.
 /// The verb of calls that read files.
 pub const READ_VERB: &str = "Read";
+/// A search tool of older conversations, which gimlet does not have.
 const LISTING: &str = "LS";
 
 /// The label of a call in the list, such as `Run` and `cargo test`.

@@ -137,10 +137,14 @@ impl TranscriptView {
         Some(Duration::from_millis(result.at_ms?.saturating_sub(begun)))
     }
 
-    /// Ends the calls without a result.
-    pub fn end_open_calls(&mut self, phase: &CallPhase) {
+    /// Ends the calls without a result of those agents for which `has_ended` says so; `None` is the main conversation.
+    pub fn end_open_calls(&mut self, phase: &CallPhase, has_ended: impl Fn(Option<&String>) -> bool) {
         let is_open = |entry: &TranscriptItem| match &entry.item {
-            RecordItem::Call(call) if matches!(call.phase, CallPhase::Open) => Some(call.id.clone()),
+            RecordItem::Call(call)
+                if matches!(call.phase, CallPhase::Open) && has_ended(entry.origin.agent.as_ref()) =>
+            {
+                Some(call.id.clone())
+            }
             _ => None,
         };
         let open: Vec<String> = self.entries.iter().filter_map(is_open).collect();
@@ -233,7 +237,7 @@ impl TranscriptView {
         }
         earlier.entries.truncate(end);
         earlier.bytes = earlier.entries.iter().map(|entry| entry.size).sum();
-        earlier.end_open_calls(&CallPhase::CutOff);
+        earlier.end_open_calls(&CallPhase::CutOff, |_| true);
         let later = std::mem::replace(self, earlier);
         self.drawn.get_mut().clear();
         self.last_result_ms = later.last_result_ms;

@@ -7,7 +7,7 @@ use super::dialog::Dialog;
 use super::engine_events::record_look;
 use super::footer::{Footer, model_name};
 use super::layers::{LayerRank, LayerRows};
-use super::prompt_view::{border_token, named_rule, prompt_rows, rule};
+use super::prompt_view::{border_style, border_token, named_rule, prompt_rows, rule};
 use super::{App, screen_reader, todos};
 use engine::query;
 use std::ops::Range;
@@ -95,7 +95,8 @@ impl App {
         let agent = |call: &str| self.agents.has_call(call).then_some(AgentRowContent::Hidden);
         let key = self.preferences.bindings.keys_of(KeyAction::Background);
         let place = CallRowsPlace { look: record_look!(self), now: self.now, background_key: key.as_deref() };
-        let mut calls = self.activity.calls.rows(&place, waits, agent);
+        let mut calls =
+            if self.has_focus_view() { self.digest_rows() } else { self.activity.calls.rows(&place, waits, agent) };
         let follows = self.printer.ends_with_activity && self.activity.reply.is_empty();
         if !calls.is_empty() && !follows {
             calls.insert(0, StyledLine::new());
@@ -128,8 +129,9 @@ impl App {
         };
         let theme = &self.preferences.theme;
         let token = border_token(self.prompt.editor.text(), self.session.mode);
-        let border = rule(theme, self.size.columns, token);
-        let mut lines = vec![named_rule(theme, self.size.columns, token, self.session.name.as_deref())];
+        let style = border_style(theme, token, self.session.colour.as_deref());
+        let border = rule(self.size.columns, style);
+        let mut lines = vec![named_rule(theme, self.size.columns, style, self.session.name.as_deref())];
         let (rows, (row, column)) = prompt_rows(&self.prompt.editor, &self.file_mentions(), self.size, theme);
         let caret = Caret { row: lines.len() + row, column };
         lines.extend(rows);

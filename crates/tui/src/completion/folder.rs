@@ -47,7 +47,7 @@ impl FolderListing {
                 found.push((score, entry));
             }
         }
-        found.sort_by(|(a, left), (b, right)| {
+        sys::compact_sort::sort_by(&mut found, |(a, left), (b, right)| {
             (Reverse(a), Reverse(left.changed), &left.name).cmp(&(Reverse(b), Reverse(right.changed), &right.name))
         });
         let shown =

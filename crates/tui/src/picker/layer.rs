@@ -22,7 +22,7 @@ impl SessionPicker {
             PickerOutcome::Stays => return self.request_effects(),
             PickerOutcome::Cancelled => None,
             PickerOutcome::Chosen(session) if view.session.id.as_ref() == Some(&session.id) => {
-                effects.push(LayerEffect::Hint("This conversation is open already".into(), HINT_DURATION));
+                effects.push(LayerEffect::Hint("This session is already open".into(), HINT_DURATION));
                 None
             }
             PickerOutcome::Chosen(session) if !view.session.background.is_empty() => {

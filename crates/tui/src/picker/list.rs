@@ -127,8 +127,8 @@ impl PickerList {
             }
         }
         let newest = |at: &usize| std::cmp::Reverse(self.entries[*at].info.modified_at);
-        named.sort_by_key(newest);
-        found_in_content.sort_by_key(newest);
+        sys::compact_sort::sort_by_key(&mut named, newest);
+        sys::compact_sort::sort_by_key(&mut found_in_content, newest);
         self.shown = if words.is_empty() {
             self.grouped(&named)
         } else {

@@ -22,7 +22,7 @@ const KEYS: [(&str, u8); 7] = [
     ("ctrl+a all", 3),
     ("ctrl+w worktrees", 5),
     ("ctrl+b branch", 6),
-    ("esc leave", 1),
+    ("esc close", 1),
 ];
 
 impl SessionPicker {
@@ -34,7 +34,7 @@ impl SessionPicker {
         let mut rows = Vec::new();
         let accent = theme.fg(ThemeToken::Suggestion);
         if is_roomy {
-            rows.push(StyledLine::styled("Resume a conversation ", accent.bold()).and(self.facts(), faint));
+            rows.push(StyledLine::styled("Resume a session ", accent.bold()).and(self.facts(), faint));
         }
         let (label, editor) = match &self.rename {
             Some(name) => ("Name: ", name),
@@ -58,7 +58,7 @@ impl SessionPicker {
         if is_roomy {
             let hint = match (&self.problem, &self.rename, &self.preview) {
                 (Some(problem), ..) => StyledLine::styled(text::clean(problem), theme.fg(ThemeToken::Error)),
-                (None, Some(_), _) => StyledLine::styled("enter to name · esc to leave it", faint),
+                (None, Some(_), _) => StyledLine::styled("enter to name · esc to cancel", faint),
                 (None, None, Some(_)) => StyledLine::styled("enter to resume · ↑↓ others · esc to close", faint),
                 (None, None, None) => StyledLine::styled(text::keys_within(&KEYS, columns), faint),
             };
@@ -93,7 +93,7 @@ impl SessionPicker {
             let text = match (self.list.total().1, self.is_searching) {
                 (_, true) => "searching…",
                 (false, false) => "reading…",
-                (true, false) if self.query.is_empty() => "No conversations here; ctrl+a shows those of all projects",
+                (true, false) if self.query.is_empty() => "No sessions here; ctrl+a shows those of all projects",
                 (true, false) => "Nothing found",
             };
             return vec![StyledLine::styled(text, theme.fg(ThemeToken::Inactive))];

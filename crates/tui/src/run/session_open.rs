@@ -214,7 +214,7 @@ impl TuiLoop {
             SessionSwitch::Answered(answer) => {
                 if let Err(why) = self.record(opener, answer) {
                     // An answer that cannot be saved is not used.
-                    return self.report_open_failure(opener, format!("The answer could not be recorded: {why}"));
+                    return self.report_open_failure(opener, format!("The answer could not be saved: {why}"));
                 }
             }
         }

@@ -110,7 +110,7 @@ keys! {
         /// Models tried in order when the main one is unavailable.
         "fallbackModel" fallback_model: Option<Vec<String>> => replace;
         /// Model ids to the ids of a provider.
-        "modelOverrides" model_overrides: BTreeMap<String, String> => no_effect("gimlet reaches no cloud provider yet");
+        "modelOverrides" model_overrides: BTreeMap<String, String> => no_effect("gimlet supports no cloud providers yet");
         /// Model of the server-side advisor.
         "advisorModel" advisor_model: Option<String> => no_effect("gimlet has no advisor model");
         /// How much effort the model spends.
@@ -120,11 +120,11 @@ keys! {
         /// Show summaries of the thinking.
         "showThinkingSummaries" show_thinking_summaries: Option<bool>;
         /// Fast mode of the models that have one.
-        "fastMode" fast_mode: Option<bool> => no_effect("gimlet asks for no fast mode");
+        "fastMode" fast_mode: Option<bool> => no_effect("gimlet has no fast mode");
         /// Do not start in a saved fast mode.
-        "fastModePerSessionOptIn" fast_mode_per_session_opt_in: Option<bool> => no_effect("gimlet keeps no fast mode between sessions");
+        "fastModePerSessionOptIn" fast_mode_per_session_opt_in: Option<bool> => no_effect("gimlet has no fast mode");
         /// Switch models when a safety classifier objects, instead of asking.
-        "switchModelsOnFlag" switch_models_on_flag: Option<bool> => no_effect("gimlet switches models only as fallbackModel says");
+        "switchModelsOnFlag" switch_models_on_flag: Option<bool> => no_effect("gimlet switches models only through fallbackModel");
         /// Start at `xhigh` with workflow planning.
         "ultracode" ultracode: Option<bool> => no_effect("gimlet has no workflows");
         /// Language the model should answer in.
@@ -197,7 +197,7 @@ keys! {
         /// Colours: auto, dark, light, a variant of these, or `custom:` and a name.
         "theme" theme: Option<String>;
         /// Renderer.
-        "tui" tui: Option<String> => one_of(&["default", "fullscreen"]), no_effect("the terminal interface has no such choice");
+        "tui" tui: Option<String> => one_of(&["default", "fullscreen"]), no_effect("the terminal interface has no such option");
         /// How often a turn may repeat a call with the same result before it is ended; 0 for no limit. 12 unless set.
         "maxRepeats" max_repeats: Option<u32> => range(0, 10_000);
         /// `remind` asks the model once to check its work when a turn ends with edits and nothing run since.
@@ -205,45 +205,45 @@ keys! {
         /// `exact` refuses edits whose text differs from the file in white space or lookalikes only.
         "editMatching" edit_matching: Option<String> => one_of(&["tolerant", "exact"]);
         /// How much of the conversation is shown.
-        "viewMode" view_mode: Option<String> => one_of(&["default", "verbose", "focus"]), no_effect("the terminal interface has no such choice");
+        "viewMode" view_mode: Option<String> => one_of(&["default", "verbose", "focus"]);
         /// Show tool output in full.
-        "verbose" verbose: Option<bool> => no_effect("ctrl+o shows tool output in full");
+        "verbose" verbose: Option<bool>;
         /// Keys of the prompt editor.
         "editorMode" editor_mode: Option<String> => one_of(&["normal", "vim"]);
         /// Two characters that leave insert mode.
-        "vimInsertModeRemaps" vim_insert_mode_remaps: BTreeMap<String, String> => user_managed, no_effect("the terminal interface has no such choice");
+        "vimInsertModeRemaps" vim_insert_mode_remaps: BTreeMap<String, String> => user_managed, no_effect("the terminal interface has no such option");
         /// What Ctrl+W deletes.
-        "keybindingFlavor" keybinding_flavor: Option<String> => one_of(&["classic", "readline"]), no_effect("the terminal interface has no such choice");
+        "keybindingFlavor" keybinding_flavor: Option<String> => one_of(&["classic", "readline"]), no_effect("the terminal interface has no such option");
         /// Command that prints the status line.
         "statusLine" status_line: Option<Value> => helper, check(checks::status_line);
         /// Command that prints the status line of subagents.
         "subagentStatusLine" subagent_status_line: Option<Value> => helper, check(checks::status_line);
         /// Command that suggests files.
-        "fileSuggestion" file_suggestion: Option<Value> => helper, no_effect("the file picker has no such choice");
+        "fileSuggestion" file_suggestion: Option<Value> => helper, no_effect("the file picker has no such option");
         /// Badges made from matches in the output.
-        "footerLinksRegexes" footer_links_regexes: Vec<Value> => user_managed, no_effect("the terminal interface has no such choice");
+        "footerLinksRegexes" footer_links_regexes: Vec<Value> => user_managed, no_effect("the terminal interface has no such option");
         /// When an unanswered question gives up.
         "askUserQuestionTimeout" ask_user_question_timeout: Option<String> => one_of(EXPIRY), user_managed;
         /// When a forwarded dialog gives up.
-        "dialogExpiry" dialog_expiry: Option<String> => one_of(EXPIRY), user_managed, no_effect("the terminal interface has no such choice");
+        "dialogExpiry" dialog_expiry: Option<String> => one_of(EXPIRY), user_managed, no_effect("the terminal interface has no such option");
         /// Follow new output.
-        "autoScrollEnabled" auto_scroll_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
+        "autoScrollEnabled" auto_scroll_enabled: Option<bool> => no_effect("the terminal interface has no such option");
         /// Output for screen readers.
         "axScreenReader" ax_screen_reader: Option<bool>;
         /// Announcements shown at start.
-        "companyAnnouncements" company_announcements: Vec<String> => no_effect("the terminal interface has no such choice");
+        "companyAnnouncements" company_announcements: Vec<String> => no_effect("the terminal interface has no such option");
         /// Shell of `!` commands.
         "defaultShell" default_shell: Option<String> => one_of(&["bash", "powershell"]), no_effect("gimlet does not run on Windows");
         /// Complete emoji names.
-        "emojiCompletionEnabled" emoji_completion_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
+        "emojiCompletionEnabled" emoji_completion_enabled: Option<bool> => no_effect("the terminal interface has no such option");
         /// Who wraps prose in the terminal: gimlet at words, or the terminal itself, anew after each resize.
         "wrap" wrap: Option<String> => one_of(&["words", "terminal"]);
         /// Fewer animations.
         "prefersReducedMotion" prefers_reduced_motion: Option<bool>;
         /// Suggest the next prompt.
-        "promptSuggestionEnabled" prompt_suggestion_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
+        "promptSuggestionEnabled" prompt_suggestion_enabled: Option<bool> => no_effect("the terminal interface has no such option");
         /// Leave ignored files out of the file picker.
-        "respectGitignore" respect_gitignore: Option<bool> => no_effect("the file picker has no such choice");
+        "respectGitignore" respect_gitignore: Option<bool> => no_effect("the file picker has no such option");
         /// Answer after `!` commands.
         "respondToBashCommands" respond_to_bash_commands: Option<bool>;
         /// Offer to clear the context when a plan is accepted.
@@ -251,25 +251,25 @@ keys! {
         /// Show how long a turn took.
         "showTurnDuration" show_turn_duration: Option<bool>;
         /// Spelling: enabled, checker, language, colour.
-        "spellcheck" spellcheck: Option<Value> => user_managed, no_effect("the terminal interface has no such choice");
+        "spellcheck" spellcheck: Option<Value> => user_managed, no_effect("the terminal interface has no such option");
         /// Tips while waiting.
-        "spinnerTipsEnabled" spinner_tips_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
+        "spinnerTipsEnabled" spinner_tips_enabled: Option<bool> => no_effect("the terminal interface has no such option");
         /// Tips of your own.
-        "spinnerTipsOverride" spinner_tips_override: Option<Value> => no_effect("the terminal interface has no such choice");
+        "spinnerTipsOverride" spinner_tips_override: Option<Value> => no_effect("the terminal interface has no such option");
         /// Words shown while waiting.
         "spinnerVerbs" spinner_verbs: Option<Value> => check(checks::spinner_verbs);
         /// No colours in code.
-        "syntaxHighlightingDisabled" syntax_highlighting_disabled: Option<bool> => no_effect("the terminal interface has no such choice");
+        "syntaxHighlightingDisabled" syntax_highlighting_disabled: Option<bool> => no_effect("the terminal interface has no such option");
         /// Progress in the terminal's own bar.
         "terminalProgressBarEnabled" terminal_progress_bar_enabled: Option<bool>;
         /// Renaming a session changes the terminal's title.
-        "terminalTitleFromRename" terminal_title_from_rename: Option<bool> => no_effect("the terminal interface has no such choice");
+        "terminalTitleFromRename" terminal_title_from_rename: Option<bool> => no_effect("the terminal interface has no such option");
         /// Dictation.
-        "voice" voice: Option<Value> => no_effect("the terminal interface has no such choice");
+        "voice" voice: Option<Value> => no_effect("the terminal interface has no such option");
         /// Dictation, older form.
-        "voiceEnabled" voice_enabled: Option<bool> => deprecated, no_effect("the terminal interface has no such choice");
+        "voiceEnabled" voice_enabled: Option<bool> => deprecated, no_effect("the terminal interface has no such option");
         /// Faster scrolling with the wheel.
-        "wheelScrollAccelerationEnabled" wheel_scroll_acceleration_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
+        "wheelScrollAccelerationEnabled" wheel_scroll_acceleration_enabled: Option<bool> => no_effect("the terminal interface has no such option");
 
         /// What commits and pull requests say about their origin.
         "attribution" attribution: AttributionSettings;
@@ -278,7 +278,7 @@ keys! {
         /// Tell the model at the start where git stands (branch, changes, last commits). On unless set to `false`.
         "includeGitInstructions" include_git_instructions: Option<bool>;
         /// Address of pull requests, with placeholders.
-        "prUrlTemplate" pr_url_template: Option<String> => no_effect("the terminal interface has no such choice");
+        "prUrlTemplate" pr_url_template: Option<String> => no_effect("the terminal interface has no such option");
 
         /// Commands that run at certain moments: event to matchers.
         "hooks" hooks: BTreeMap<String, Vec<Value>> => code, named(HOOK_EVENTS);
@@ -326,7 +326,7 @@ keys! {
         /// Plugins that may use channels.
         "allowedChannelPlugins" allowed_channel_plugins: Vec<Value> => managed, no_effect("gimlet uses no hosted services");
         /// Leave out the skills that come with the product.
-        "disableBundledSkills" disable_bundled_skills: Option<bool> => no_effect("gimlet brings no skills of its own");
+        "disableBundledSkills" disable_bundled_skills: Option<bool> => no_effect("gimlet has no built-in skills");
         /// Skills run no shell commands while they load.
         "disableSkillShellExecution" disable_skill_shell_execution: Option<bool>;
         /// Skills by name: on, name-only, user-invocable-only, off.
@@ -369,7 +369,7 @@ keys! {
         /// Push notifications when input is needed.
         "inputNeededNotifEnabled" input_needed_notif_enabled: Option<bool> => no_effect("gimlet uses no hosted services");
         /// Summary of what happened while you were away.
-        "awaySummaryEnabled" away_summary_enabled: Option<bool> => no_effect("the terminal interface has no such choice");
+        "awaySummaryEnabled" away_summary_enabled: Option<bool> => no_effect("the terminal interface has no such option");
         /// How you are notified.
         "preferredNotifChannel" preferred_notif_channel: Option<String> => one_of(CHANNELS);
         /// No artifacts.
@@ -398,11 +398,11 @@ keys! {
         /// Shell command that prints an API key.
         "apiKeyHelper" api_key_helper: Option<String> => helper;
         /// Command that refreshes AWS credentials.
-        "awsAuthRefresh" aws_auth_refresh: Option<String> => helper, no_effect("gimlet reaches no cloud provider yet");
+        "awsAuthRefresh" aws_auth_refresh: Option<String> => helper, no_effect("gimlet supports no cloud providers yet");
         /// Command that prints AWS credentials.
-        "awsCredentialExport" aws_credential_export: Option<String> => helper, no_effect("gimlet reaches no cloud provider yet");
+        "awsCredentialExport" aws_credential_export: Option<String> => helper, no_effect("gimlet supports no cloud providers yet");
         /// Command that refreshes Google Cloud credentials.
-        "gcpAuthRefresh" gcp_auth_refresh: Option<String> => helper, no_effect("gimlet reaches no cloud provider yet");
+        "gcpAuthRefresh" gcp_auth_refresh: Option<String> => helper, no_effect("gimlet supports no cloud providers yet");
         /// Command that prints headers for telemetry.
         "otelHeadersHelper" otel_headers_helper: Option<String> => helper, no_effect("gimlet sends no telemetry");
         /// The only way to sign in.
@@ -418,11 +418,11 @@ keys! {
         /// The Ed25519 public key that releases are signed with, in base64.
         "updateKey" update_key: Option<String> => user_managed;
         /// Never install an older version than this.
-        "minimumVersion" minimum_version: Option<String> => no_effect("it speaks of the versions of another program");
+        "minimumVersion" minimum_version: Option<String> => no_effect("it refers to versions of another program");
         /// Refuse to start below this version.
-        "requiredMinimumVersion" required_minimum_version: Option<String> => managed, no_effect("it speaks of the versions of another program");
+        "requiredMinimumVersion" required_minimum_version: Option<String> => managed, no_effect("it refers to versions of another program");
         /// Refuse to start above this version.
-        "requiredMaximumVersion" required_maximum_version: Option<String> => managed, no_effect("it speaks of the versions of another program");
+        "requiredMaximumVersion" required_maximum_version: Option<String> => managed, no_effect("it refers to versions of another program");
         /// Days a transcript is kept.
         "cleanupPeriodDays" cleanup_period_days: Option<u32> => grant, range(1, i64::MAX);
         /// How often to ask for feedback.

@@ -298,6 +298,23 @@ impl<T: HasShape + 'static> HasShape for BTreeMap<String, T> {
     const SHAPE: KeyShape = KeyShape::Map(&T::SHAPE);
 }
 
+/// A key and the code that puts its value into the object.
+pub(crate) type KeyReader<T> = (&'static str, fn(&mut T, &Value) -> Result<(), serde_json::Error>);
+
+/// A table in place of serde's derived code, which for all keys in one function was the largest of the program.
+pub(crate) fn read_keys<T: Default>(
+    values: &serde_json::Map<String, Value>,
+    readers: &[KeyReader<T>],
+) -> Result<T, serde_json::Error> {
+    let mut object = T::default();
+    for (key, value) in values {
+        if let Some((_, read)) = readers.iter().find(|(name, _)| name == key) {
+            read(&mut object, value)?;
+        }
+    }
+    Ok(object)
+}
+
 /// Declares a settings structure together with its key table.
 macro_rules! keys {
     ($(#[$outer:meta])* pub struct $name:ident { $(
@@ -305,11 +322,9 @@ macro_rules! keys {
         $json:literal $field:ident: $ty:ty $(=> $($attr:ident $(($($arg:expr),*))?),+)?;
     )* }) => {
         $(#[$outer])*
-        #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
-        #[serde(default)]
+        #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $name { $(
             $(#[doc = $doc])+
-            #[serde(rename = $json)]
             #[cfg_attr(feature = "settings-readers", deprecated(note = $json))]
             pub $field: $ty,
         )* }
@@ -325,6 +340,16 @@ macro_rules! keys {
 
         impl $crate::settings::HasShape for $name {
             const SHAPE: $crate::settings::KeyShape = $crate::settings::KeyShape::Object(Self::KEYS);
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[allow(deprecated, reason = "the mark is for code that uses a value")]
+                const READERS: &[$crate::settings::shape::KeyReader<$name>] =
+                    &[ $( ($json, |object, value| serde::Deserialize::deserialize(value).map(|read| object.$field = read)) ),* ];
+                let values = serde_json::Map::deserialize(deserializer)?;
+                $crate::settings::shape::read_keys(&values, READERS).map_err(serde::de::Error::custom)
+            }
         }
     };
 }

@@ -80,8 +80,8 @@ impl Dialog {
     fn title(&self, place: &DialogArea<'_>) -> String {
         let path = |name: &str| text::clean(&text::reveal(place.session.short_path(self.field_text(name))));
         match self.request.tool_name.as_str() {
-            _ if self.is_plan() => "The plan is ready. Do you want to go on with it?".to_owned(),
-            _ if self.is_summary() => "The conversation is summarised. Do you want to go on from this?".to_owned(),
+            _ if self.is_plan() => "The plan is ready. Do you want to carry it out?".to_owned(),
+            _ if self.is_summary() => "The conversation is summarised. Do you want to continue from this?".to_owned(),
             "Bash" => "Do you want to run this command?".to_owned(),
             "Edit" | "MultiEdit" => format!("Do you want to edit {}?", path("file_path")),
             "Write" if self.original.is_some() => format!("Do you want to overwrite {}?", path("file_path")),
@@ -247,7 +247,7 @@ impl Dialog {
         }
         let needs = self.request.command_parts.iter().filter(|part| part.decision != "allow").count();
         lines.push(match (self.class(), self.request.command_parts.len()) {
-            (ToolClass::Shell, 0) => "One command; it is in no list of harmless ones, and no rule allows it".into(),
+            (ToolClass::Shell, 0) => "No rule allows this command, and it is not known to be harmless".into(),
             (ToolClass::Shell, all) => format!("{needs} of {all} parts need your permission"),
             (ToolClass::Edit, _) => "The file is saved before it changes: `gimlet undo` brings it back".into(),
             _ => "No rule allows it".into(),

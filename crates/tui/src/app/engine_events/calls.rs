@@ -13,6 +13,7 @@ use serde_json::Value;
 impl App {
     /// A call begins; `begun_ms` is the time of its message.
     pub(super) fn begin_call(&mut self, call: CallRecord, origin: RecordOrigin, begun_ms: Option<u64>) {
+        self.digest_begins_call();
         if !self.activity.calls.joins(&call.tool) {
             self.print_held_calls();
         }
@@ -69,7 +70,8 @@ impl App {
         if is_listed {
             return;
         }
-        if let Some(record) = self.activity.calls.hold(record) {
+        let record = if self.has_focus_view() { Some(record) } else { self.activity.calls.hold(record) };
+        if let Some(record) = record {
             self.print_held_calls();
             self.print_item(&RecordItem::Call(Box::new(record)));
         }
@@ -82,6 +84,8 @@ impl App {
             record.phase = phase.clone();
             self.print_item(&RecordItem::Call(Box::new(record)));
         }
-        self.transcript.end_open_calls(phase);
+        let ids: Vec<&str> = self.session.background.iter().map(|task| task.id.as_str()).collect();
+        let running = self.agents.calls_of(&ids);
+        self.transcript.end_open_calls(phase, |agent| !agent.is_some_and(|call| running.contains(call)));
     }
 }

@@ -67,7 +67,9 @@ impl App {
             turn.wait_for(TurnWait::Writing);
             self.activity.reply.push(&text);
             let look = look!(self);
-            if let Some(part) = self.activity.reply.take_closed(&look) {
+            // In the focus view only the last text is printed, and this may not be it.
+            let closed = if self.has_focus_view() { None } else { self.activity.reply.take_closed(&look) };
+            if let Some(part) = closed {
                 self.reply_part(part);
             }
         }
@@ -111,7 +113,9 @@ impl App {
     fn finish_reply(&mut self, text: String, origin: RecordOrigin) {
         let look = look!(self);
         let shown = self.activity.replacement_text.take();
-        if let Some(part) = self.activity.reply.finish(shown.as_deref().unwrap_or(&text), &look) {
+        if self.has_focus_view() {
+            self.digest_answer(shown.unwrap_or_else(|| text.clone()));
+        } else if let Some(part) = self.activity.reply.finish(shown.as_deref().unwrap_or(&text), &look) {
             self.reply_part(part);
         }
         self.transcript.add_from(RecordItem::Reply(text), origin, None);

@@ -60,8 +60,8 @@ impl FormField {
     pub(super) fn options(&self) -> Vec<String> {
         match &self.kind {
             FormFieldKind::OneOf(values) | FormFieldKind::AnyOf(values) => {
-                let left_out = (!self.required && matches!(self.kind, FormFieldKind::OneOf(_)))
-                    .then(|| "(leave it out)".to_owned());
+                let left_out =
+                    (!self.required && matches!(self.kind, FormFieldKind::OneOf(_))).then(|| "(skip)".to_owned());
                 values.iter().map(|(_, label)| label.clone()).chain(left_out).collect()
             }
             FormFieldKind::Text | FormFieldKind::Number | FormFieldKind::Whole => Vec::new(),
@@ -72,7 +72,7 @@ impl FormField {
     pub(super) fn parse_typed(&self, typed: &str) -> Result<Option<Value>, String> {
         let typed = typed.trim();
         if typed.is_empty() {
-            return if self.required { Err("it is needed".into()) } else { Ok(None) };
+            return if self.required { Err("it is required".into()) } else { Ok(None) };
         }
         let value = match self.kind {
             FormFieldKind::Number => {
@@ -100,9 +100,9 @@ impl FormField {
         match (limit("minLength"), limit("maxLength"), self.schema.get("format").and_then(Value::as_str)) {
             (Some(least), ..) if length < least => Err(format!("at least {least} characters")),
             (_, Some(most), _) if length > most => Err(format!("at most {most} characters")),
-            (.., Some("email")) if !is_email(typed) => Err("that is no e-mail address".into()),
+            (.., Some("email")) if !is_email(typed) => Err("that is not an e-mail address".into()),
             (.., Some("uri")) if !typed.contains("://") && !typed.starts_with("mailto:") => {
-                Err("that is no address: it begins with https:// or the like".into())
+                Err("that is not an address: it must begin with https:// or similar".into())
             }
             (.., Some("date")) if !is_date(typed) => Err("a date like 2026-12-31".into()),
             _ => Ok(()),
@@ -114,8 +114,8 @@ impl FormField {
         let limit = |name: &str| self.schema.get(name).and_then(Value::as_u64).map(|limit| limit as usize);
         let least = limit("minItems").unwrap_or(0).max(usize::from(self.required));
         match limit("maxItems") {
-            _ if count < least => Err(format!("mark at least {least}")),
-            Some(most) if count > most => Err(format!("mark at most {most}")),
+            _ if count < least => Err(format!("select at least {least}")),
+            Some(most) if count > most => Err(format!("select at most {most}")),
             _ => Ok(()),
         }
     }

@@ -4,6 +4,7 @@ use crate::app::local_commands::is_hidden;
 use crate::app::menu::{self, Menu, MenuItem, SuggestionKind, SuggestionQuery};
 use crate::app::panel::model::EFFORTS;
 use crate::app::session::CommandSummary;
+use crate::app::session_choices::SessionChoices;
 use crate::app::{App, AppEffect};
 use crate::completion::index::FileQuestion;
 use terminal::theme::BaseTheme;
@@ -14,6 +15,8 @@ enum ArgumentChoice {
     Known(Vec<MenuItem>),
     /// Asked from the index.
     Directories,
+    /// Conversations of this folder: the argument is the rest of the line.
+    Sessions,
     Free,
 }
 
@@ -67,6 +70,9 @@ impl App {
 
     fn suggest_arguments(&mut self, wanted: SuggestionQuery) {
         let Some((command, words)) = self.command_being_typed(wanted.start) else { return self.show_menu(None) };
+        if matches!(self.argument_choices(&command.name, &[]), ArgumentChoice::Sessions) {
+            return self.suggest_sessions(&command);
+        }
         let usage = usage(&command).filter(|_| words.is_empty() && wanted.query.is_empty());
         match self.argument_choices(&command.name, &words) {
             ArgumentChoice::Known(known) => {
@@ -79,8 +85,26 @@ impl App {
                 }
                 self.find_files(FileQuestion::Directory(wanted.query.clone()), wanted.query);
             }
-            ArgumentChoice::Free => self.show_menu(Some(Menu::new(wanted, Vec::new()).with_usage(usage))),
+            ArgumentChoice::Sessions | ArgumentChoice::Free => {
+                self.show_menu(Some(Menu::new(wanted, Vec::new()).with_usage(usage)))
+            }
         }
+    }
+
+    /// Conversations by title, or by the beginning of an id. A title has several words, so the rest of the line counts.
+    fn suggest_sessions(&mut self, command: &CommandSummary) {
+        let (text, cursor) = (self.prompt.editor.text(), self.prompt.editor.cursor());
+        let Some(after) = text.get(..cursor).and_then(|before| before.find(char::is_whitespace)) else { return };
+        let start = after + 1;
+        let query = text.get(start..cursor).unwrap_or_default().trim_start().to_owned();
+        if query.is_empty() {
+            self.session_choices.expect_news();
+            self.effects.push(AppEffect::Picker(SessionChoices::request()));
+        }
+        let usage = usage(command).filter(|_| query.is_empty());
+        let items = self.session_choices.items(&query, self.session.id.as_deref());
+        let wanted = SuggestionQuery { kind: SuggestionKind::Argument, query, start };
+        self.show_menu(Some(Menu::new(wanted, items).with_usage(usage)));
     }
 
     /// The command at the start of the prompt, and the words between it and `start`.
@@ -95,15 +119,19 @@ impl App {
         let plain = |names: &[&str]| ArgumentChoice::Known(names.iter().map(|name| MenuItem::new(*name, "")).collect());
         let first = words.first().map(String::as_str);
         match (command, first) {
-            ("add-dir" | "cd", None) => ArgumentChoice::Directories,
+            ("add-dir" | "cd" | "export", None) => ArgumentChoice::Directories,
+            ("resume", None) => ArgumentChoice::Sessions,
+            ("context", None) => plain(&["all"]),
+            ("budget", None) => plain(&["turn", "run", "session", "project", "day", "month"]),
             ("model", None) => {
                 let item = |(value, name): &(String, String)| MenuItem::new(value.clone(), name.clone());
                 ArgumentChoice::Known(self.session.models.iter().map(item).collect())
             }
             ("effort", None) => {
                 let levels = EFFORTS.iter().map(|(level, about)| MenuItem::new(*level, *about));
-                ArgumentChoice::Known(levels.chain([MenuItem::new("status", "the level in force")]).collect())
+                ArgumentChoice::Known(levels.chain([MenuItem::new("status", "the current level")]).collect())
             }
+            ("color", None) => plain(&[engine::SESSION_COLOURS, &["default"]].concat()),
             ("theme", None) => {
                 let names = std::iter::once("auto").chain(BaseTheme::ALL.iter().map(|base| base.name()));
                 ArgumentChoice::Known(names.map(|name| MenuItem::new(name, "")).collect())

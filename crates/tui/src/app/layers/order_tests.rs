@@ -117,7 +117,7 @@ fn a_screen_reader_hears_every_layer() {
     assert!(!shown(&app).contains("/ commands"), "{}", shown(&app));
     app.ask_before_start(PreflightQuestion::Bypass);
     let heard = shown(&app);
-    assert!(heard.contains("Bypass all permission checks?") && heard.contains("2. No, leave"), "{heard}");
+    assert!(heard.contains("Bypass all permission checks?") && heard.contains("2. No, exit"), "{heard}");
 }
 
 fn effects_of(outcome: KeyOutcome) -> Vec<LayerEffect> {

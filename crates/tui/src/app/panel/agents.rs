@@ -66,7 +66,7 @@ impl AgentList {
         self.refresh_at = changes.then(|| now + REFRESH);
         PanelFrame::list(TITLE, items, TypingMode::Digits)
             .counted("agent")
-            .keys("enter to open · x to stop · m to write to it · esc to close")
+            .keys("enter to open · x to stop · m to message · esc to close")
     }
 
     fn started(&self, item: Option<usize>) -> Option<(&str, &str)> {
@@ -139,7 +139,7 @@ struct AgentNote {
 impl PanelContent for AgentNote {
     fn submit(&mut self, text: &str, _: &LayerView<'_>) -> Vec<LayerEffect> {
         let request = AgentMessage { task_id: self.id.clone(), message: text.to_owned() };
-        let answer = PendingResponse::Done("Sent; the agent reads it after what it is doing now.".into());
+        let answer = PendingResponse::Done("Sent. The agent reads it after its current step.".into());
         vec![LayerEffect::Close, LayerEffect::Request(HostRequest::MessageAgent(request), answer)]
     }
 }

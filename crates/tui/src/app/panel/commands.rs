@@ -40,8 +40,8 @@ pub struct ExportEntry;
 
 impl ExportEntry {
     pub fn panel() -> Panel {
-        PanelFrame::entry("Export the conversation", "file", "conversation.md")
-            .keys("enter to write it (.txt, .md, .html or .json) · esc to leave it")
+        PanelFrame::entry("Export the session", "file", "conversation.md")
+            .keys("enter to write it (.txt, .md, .html or .json) · esc to cancel")
             .with(Self)
     }
 }

@@ -88,7 +88,7 @@ impl ModelList {
             SelectItem::new(model.display_name.clone(), model.description.clone()).value(model.facts()).current(holds)
         };
         let mut items: Vec<SelectItem> = all.iter().map(item).collect();
-        items.push(SelectItem::new("Another model…", "type the id your endpoint knows"));
+        items.push(SelectItem::new("Another model…", "type a model id"));
         *self = Self { all, effort: None };
         PanelFrame::list(TITLE, items, TypingMode::Digits)
             .counted("model")
@@ -223,7 +223,7 @@ fn use_effort(level: &str, lasts: ChoiceScope) -> Vec<LayerEffect> {
 pub struct EffortList;
 
 pub(in crate::app) const EFFORTS: [(&str, &str); 6] = [
-    ("auto", "the model's own level"),
+    ("auto", "the model's default level"),
     ("low", ""),
     ("medium", ""),
     ("high", ""),

@@ -102,7 +102,7 @@ fn context_lines(body: &Value, theme: &Theme) -> Vec<StyledLine> {
             .and_then(Value::as_u64)
             .map(|turns| format!(", in about {} at this pace", counted(turns, "turn")));
         let left = left.unwrap_or_default();
-        let text = format!("Summarised by itself at about {} tokens{left}; /compact does it now.", thousands(at));
+        let text = format!("Compacts automatically at about {} tokens{left}; /compact does it now.", thousands(at));
         lines.push(faint(text, theme));
     }
     lines.extend(origins(&categories, theme));
@@ -156,12 +156,10 @@ fn usage_lines(body: &Value, theme: &Theme) -> Vec<StyledLine> {
     let models = session.get("model_usage").and_then(Value::as_object);
     let unknown = models.is_some_and(|all| all.values().any(|usage| usage.get("costBasis") == Some(&json!("unknown"))));
     let mut lines = vec![
-        StyledLine::styled(format!("Total cost: ${cost:.4}"), TextStyle::PLAIN.bold()).and(
-            if unknown { " (without the models whose prices are not known)" } else { "" },
-            theme.fg(ThemeToken::Warning),
-        ),
+        StyledLine::styled(format!("Total cost: ${cost:.4}"), TextStyle::PLAIN.bold())
+            .and(if unknown { " (without models of unknown price)" } else { "" }, theme.fg(ThemeToken::Warning)),
         StyledLine::plain(format!(
-            "Time: {} at the model, {} in all",
+            "Time: {} waiting for the model, {} in total",
             time(seconds("total_api_duration_ms")),
             time(seconds("total_duration_ms"))
         )),
@@ -169,7 +167,7 @@ fn usage_lines(body: &Value, theme: &Theme) -> Vec<StyledLine> {
     for (name, usage) in models.into_iter().flatten() {
         let count = |field: &str| short_count(usage.get(field).and_then(Value::as_u64).unwrap_or(0));
         let cost = match usage.get("costBasis").and_then(Value::as_str) {
-            Some("unknown") => "price not known".to_owned(),
+            Some("unknown") => "price unknown".to_owned(),
             _ => format!("${:.4}", usage.get("costUSD").and_then(Value::as_f64).unwrap_or(0.0)),
         };
         lines.push(StyledLine::new());
@@ -185,7 +183,7 @@ fn usage_lines(body: &Value, theme: &Theme) -> Vec<StyledLine> {
         )));
     }
     if models.is_none_or(serde_json::Map::is_empty) {
-        lines.push(StyledLine::plain("No model was used yet."));
+        lines.push(StyledLine::plain("No model has been used yet."));
     }
     lines.push(StyledLine::new());
     lines.push(faint("Subscription limits are not known here: gimlet pays by key.", theme));
@@ -223,7 +221,7 @@ fn status_lines(body: &Value, session: &SessionDisplay, theme: &Theme) -> Vec<St
     let model = body.pointer("/applied/model").and_then(Value::as_str).or(session.model.as_deref());
     let mut rows = vec![
         ("Version", wire::version::line()),
-        ("Session", session.id.clone().unwrap_or_else(|| "begins with the first message".into())),
+        ("Session", session.id.clone().unwrap_or_else(|| "starts with the first prompt".into())),
         ("Directory", session.cwd.clone()),
         ("Model", model.unwrap_or("not known yet").to_owned()),
         ("Effort", effort.to_owned()),
@@ -293,7 +291,7 @@ impl PanelContent for DiffPage {
             PanelNews::Job(PanelJobResult::Diff(diff)) => {
                 let lines = match diff {
                     Err(why) => plain(why),
-                    Ok(text) if text.trim().is_empty() => plain("Nothing is uncommitted here."),
+                    Ok(text) if text.trim().is_empty() => plain("No uncommitted changes."),
                     Ok(text) => diff_lines(text, &view.preferences.theme),
                 };
                 PanelReaction::show(PanelFrame::page("Uncommitted changes", lines))

@@ -77,7 +77,9 @@ impl RuleList {
         let state = body.get("state").unwrap_or(&Value::Null);
         let mut rules =
             state.get("rules").and_then(|rules| Vec::<RuleRow>::deserialize(rules).ok()).unwrap_or_default();
-        rules.sort_by_key(|rule| BEHAVIOURS.iter().rev().position(|(name, _)| *name == rule.behavior));
+        sys::compact_sort::sort_by_key(&mut rules, |rule| {
+            BEHAVIOURS.iter().rev().position(|(name, _)| *name == rule.behavior)
+        });
         // Directories are listed with the rules, because they grant access too.
         for directory in state.get("workspaceDirectories").and_then(Value::as_array).into_iter().flatten() {
             let text = |name: &str| directory.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();

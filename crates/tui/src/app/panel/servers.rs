@@ -45,7 +45,30 @@ const MATCHER_WIDTH: usize = 20;
 const REFRESH: Duration = Duration::from_millis(500);
 
 const TITLE: &str = "MCP servers";
-const ACTIONS: [&str; 4] = ["Show its tools", "Reconnect", "Enable", "Disable"];
+/// Characters of an error in the list; all of it is shown by an action.
+const ERROR_WIDTH: usize = 60;
+
+/// What can be done with a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ServerAction {
+    ShowError,
+    ShowTools,
+    Reconnect,
+    Enable,
+    Disable,
+}
+
+impl ServerAction {
+    fn label(self) -> &'static str {
+        match self {
+            Self::ShowError => "Show why it failed",
+            Self::ShowTools => "Show its tools",
+            Self::Reconnect => "Reconnect",
+            Self::Enable => "Enable",
+            Self::Disable => "Disable",
+        }
+    }
+}
 
 /// `/mcp`
 #[derive(Debug, Default)]
@@ -84,7 +107,8 @@ impl McpServerRow {
             detail = format!("{detail} · {count} {}", tools::plural(count, "tool"));
         }
         if let Some(error) = &self.error {
-            detail = format!("{detail} · {error}");
+            let line = error.trim().lines().next().unwrap_or_default();
+            detail = format!("{detail} · {}", text::truncate(&text::clean(line), ERROR_WIDTH));
         }
         SelectItem::new(self.name.clone(), detail).value(self.status_text())
     }
@@ -101,9 +125,14 @@ impl McpServerRow {
         }
     }
 
+    fn actions(&self) -> Vec<ServerAction> {
+        let all = [ServerAction::ShowTools, ServerAction::Reconnect, ServerAction::Enable, ServerAction::Disable];
+        self.error.as_ref().map(|_| ServerAction::ShowError).into_iter().chain(all).collect()
+    }
+
     fn tool_lines(&self, theme: &Theme) -> Vec<StyledLine> {
         if self.tools.is_empty() {
-            return vec![StyledLine::plain("None while it is not connected.")];
+            return vec![StyledLine::plain("No tools while it is not connected.")];
         }
         let faint = theme.fg(ThemeToken::Inactive);
         let line = |tool: &McpToolRow| {
@@ -133,7 +162,7 @@ impl PanelContent for ServerList {
         let Some(server) = self.servers.get(item).cloned() else { return Vec::new() };
         let command = server.config.get("command").or_else(|| server.config.get("url")).and_then(Value::as_str);
         let title = format!("{} · {} · {}", server.name, server.status_text(), command.unwrap_or_default());
-        let items = ACTIONS.iter().map(|action| SelectItem::new(*action, "")).collect();
+        let items = server.actions().into_iter().map(|action| SelectItem::new(action.label(), "")).collect();
         let frame = PanelFrame::list(text::clean(&title), items, TypingMode::Digits);
         vec![LayerEffect::OpenPanel(frame.with(ServerActions { server }))]
     }
@@ -147,7 +176,7 @@ impl PanelContent for ServerList {
     }
 }
 
-/// What can be done with a server.
+/// The list of what can be done with a server.
 #[derive(Debug)]
 struct ServerActions {
     server: McpServerRow,
@@ -156,14 +185,18 @@ struct ServerActions {
 impl PanelContent for ServerActions {
     fn choose(&mut self, item: usize, view: &LayerView<'_>) -> Vec<LayerEffect> {
         let name = &self.server.name;
-        let next = match item {
-            0 => {
-                let lines = self.server.tool_lines(&view.preferences.theme);
-                LayerEffect::OpenPanel(PanelFrame::page(format!("Tools of {name}"), lines).with(PlainPage))
+        let page = |title: String, lines| LayerEffect::OpenPanel(PanelFrame::page(title, lines).with(PlainPage));
+        let Some(action) = self.server.actions().get(item).copied() else { return Vec::new() };
+        let next = match action {
+            ServerAction::ShowError => {
+                page(format!("{name} failed"), pages::plain(self.server.error.as_deref().unwrap_or_default()))
             }
-            1 => reconnect(name).into(),
-            2 => switch_server(name, true).into(),
-            _ => switch_server(name, false).into(),
+            ServerAction::ShowTools => {
+                page(format!("Tools of {name}"), self.server.tool_lines(&view.preferences.theme))
+            }
+            ServerAction::Reconnect => reconnect(name).into(),
+            ServerAction::Enable => switch_server(name, true).into(),
+            ServerAction::Disable => switch_server(name, false).into(),
         };
         vec![LayerEffect::Close, next]
     }

@@ -42,7 +42,7 @@ impl SettingList {
 
     fn fill(&mut self, settings: &[SettingRow]) -> PanelFrame {
         self.rows = settings.to_vec();
-        self.rows.sort_by_key(|row| (row.no_effect.is_some(), setting_names::place(&row.key)));
+        sys::compact_sort::sort_by_key(&mut self.rows, |row| (row.no_effect.is_some(), setting_names::place(&row.key)));
         let item = |setting: &SettingRow| {
             let (value, source) = shown_value(setting);
             SelectItem::new(setting_names::name(&setting.key), source)
@@ -192,7 +192,7 @@ impl PanelContent for SettingList {
             SettingForm::OneOf(choices) => choices.join(", "),
             SettingForm::Text => "a text".into(),
             SettingForm::Number => "a number".into(),
-            SettingForm::File => "edited in its file".into(),
+            SettingForm::File => "edit in its file".into(),
         };
         let (theme, columns) = (&view.preferences.theme, view.size.columns);
         let about = match setting.no_effect {

@@ -5,9 +5,11 @@ use super::RecordItem;
 use super::call::{CallPhase, CallRecord};
 use super::told::{ToldPart, told_parts};
 use crate::app::engine_events::api_event::{EventBlock, EventBody, EventContent, result_text};
+use crate::app::footer::model_name;
 use crate::app::session::SessionDisplay;
 use crate::app::tools::{self, CallOutcome};
 use std::time::Duration;
+use terminal::text;
 use terminal::theme::ThemeToken;
 use wire::sdk::{AssistantMessage, UserMessage};
 
@@ -41,7 +43,7 @@ pub fn clock_time(timestamp: &str) -> &str {
     timestamp.get(11..16).unwrap_or_default()
 }
 
-/// The changes of a message of the model, and its model.
+/// The changes of a message of the model, and the name of its model.
 pub fn of_assistant(message: &AssistantMessage, session: &SessionDisplay) -> (Vec<RecordChange>, String) {
     let Ok(EventBody { content: EventContent::Blocks(blocks), model }) = serde_json::from_str(message.message.get())
     else {
@@ -68,6 +70,7 @@ pub fn of_assistant(message: &AssistantMessage, session: &SessionDisplay) -> (Ve
             _ => {}
         }
     }
+    let model = if model.is_empty() { model } else { text::clean(&model_name(session, &model)).replace('\n', " ") };
     (changes, model)
 }
 

@@ -36,7 +36,7 @@ pub enum CallState {
 }
 
 impl CallState {
-    fn glyph(self, theme: &Theme) -> StyledLine {
+    pub fn glyph(self, theme: &Theme) -> StyledLine {
         let (glyph, token) = match self {
             Self::Asked => ("◇", ThemeToken::Warning),
             Self::Running => ("◌", ThemeToken::Inactive),
