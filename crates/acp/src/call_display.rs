@@ -37,6 +37,7 @@ pub(crate) fn call(tool: &str, input: &Value, cwd: &Path) -> CallDisplay {
         "NotebookEdit" => at(&format!("Edit {}", name(&file(), cwd)), ToolKind::Edit, file(), None),
         "Glob" | "Grep" => plain(&format!("{tool} {}", text("pattern")), ToolKind::Search),
         "WebFetch" => plain(&format!("Fetch {}", text("url")), ToolKind::Fetch),
+        "Recall" => plain(&format!("Recall {}", text("query")), ToolKind::Search),
         "WebSearch" => plain(&format!("Search the web for {}", text("query")), ToolKind::Fetch),
         "Agent" | "Task" => plain(text("description"), ToolKind::Think),
         "Skill" => plain(&format!("Skill {}", text("skill")), ToolKind::Think),

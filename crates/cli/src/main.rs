@@ -6,6 +6,7 @@ mod args;
 mod auth;
 mod config_command;
 mod confirm;
+mod context;
 mod debug;
 mod demo;
 mod doctor;
@@ -96,6 +97,7 @@ fn run_subcommand(what: CliSubcommand, name: &str, rest: &[OsString]) -> u8 {
         CliSubcommand::Trust => print_outcome(trust::run(rest, &Env::snapshot())),
         CliSubcommand::Rewind => print_outcome(rewind::run(rest, &Env::snapshot())),
         CliSubcommand::Undo => print_outcome(undo::run(rest, &Env::snapshot())),
+        CliSubcommand::Context => print_outcome(context::run(rest, &Env::snapshot())),
         CliSubcommand::Usage => print_outcome(usage::run(rest, &Env::snapshot())),
         CliSubcommand::Permissions => match permissions::run(rest, &Env::snapshot(), &mut std::io::stdin().lock()) {
             Ok((text, code)) => print(&text).max(code),

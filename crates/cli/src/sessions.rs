@@ -5,6 +5,7 @@
 mod import;
 mod sweep;
 
+use engine::compaction_report;
 use engine::export::{self, ExportFormat, ExportRedaction};
 use engine::query::{
     self, SearchQuery, SearchRequest, SearchResult, SessionCatalogue, SessionInfo, SessionScope, Speaker,
@@ -15,6 +16,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use store::resume::LoadOptions;
 use sys::Env;
 
 const USAGE: &str = "Usage: gimlet sessions list [--all] [--archived] [--limit N] [--json]
@@ -23,12 +25,14 @@ const USAGE: &str = "Usage: gimlet sessions list [--all] [--archived] [--limit N
        gimlet sessions export ID [--format text|md|html|json|jsonl] [--redact PATTERN]... [FILE]
        gimlet sessions import FILE|DIR... [--dry-run] [--here] [--copy] [--json]
        gimlet sessions rename ID NAME
+       gimlet sessions compactions ID [--json]
        gimlet sessions sweep --dry-run [--json]
 
 list     sessions of this directory, newest first; --all: of every directory
 search   sessions with all WORDS in one message, in either case; \"two words\"
          in quotes must be adjacent; --here: only those of this directory
 show     what was said
+compactions  each summary: tokens before and after, what was kept, its text, and the steps it replaced
 export   the same as a file; its ending names the format; without FILE to standard output. Credentials are
          hidden, except in json and jsonl, which hold the lines as they are; --redact: also what matches PATTERN
 import   sessions of Codex CLI, Gemini CLI and opencode (its export), transcripts, and exports in jsonl or json;
@@ -53,6 +57,7 @@ pub(crate) fn run(rest: &[OsString], env: &Env) -> Result<u8, String> {
         "show" => place.show(&SessionsArgs::read(rest)?, &mut out),
         "export" => place.export(&SessionsArgs::read(rest)?, &mut out),
         "import" => import::run(&place, &SessionsArgs::read(rest)?, &mut out),
+        "compactions" => place.compactions(&SessionsArgs::read(rest)?, &mut out),
         "rename" => place.rename(&SessionsArgs::read(rest)?, &mut out),
         "sweep" => sweep::run(&place, &SessionsArgs::read(rest)?, &mut out),
         "" | "help" | "--help" | "-h" => writeln!(out, "{USAGE}").map(|()| 0).map_err(SessionsError::Output),
@@ -263,6 +268,22 @@ impl SessionsCommand<'_> {
         asked.redact.iter().try_fold(secrets, |redaction, pattern| redaction.and(pattern))
     }
 
+    fn compactions(&self, asked: &SessionsArgs, out: &mut dyn Write) -> Result<u8, SessionsError> {
+        let [target] = asked.words.as_slice() else { return Err(SessionsError::Said(USAGE.into())) };
+        let transcript = query::transcript(self.env, &self.cwd, target)?;
+        let reports = compaction_report::list(&transcript, &LoadOptions::default()).map_err(|e| e.to_string())?;
+        if asked.json {
+            let id = query::heading(&transcript).session_id;
+            let value = serde_json::json!({"sessionId": id, "compactions": reports});
+            writeln!(out, "{value}")?;
+        } else if reports.is_empty() {
+            writeln!(out, "This conversation was not compacted.")?;
+        } else {
+            writeln!(out, "{}", clean_lines(&compaction_report::as_text(&reports, usize::MAX)))?;
+        }
+        Ok(0)
+    }
+
     fn export(&self, asked: &SessionsArgs, out: &mut dyn Write) -> Result<u8, SessionsError> {
         let (target, file) = match asked.words.as_slice() {
             [target] => (target, None),
@@ -339,6 +360,11 @@ fn write_heading(info: &SessionInfo, with_place: bool, look: HitHighlight, out: 
         write!(out, "  {}", clean(cwd))?;
     }
     writeln!(out)
+}
+
+/// The same, line by line.
+fn clean_lines(text: &str) -> String {
+    text.lines().map(clean).collect::<Vec<_>>().join("\n")
 }
 
 /// Text of others must not control the terminal.

@@ -181,21 +181,30 @@ impl LiveSession {
         self.publish_usage();
     }
 
+    /// What fills the context window now.
+    pub(crate) fn context_usage(&mut self) -> ContextUsage {
+        let has_listing = self.io.has_skill_tool();
+        let last = self.io.output.ledger.last_usage();
+        let is_known = last.input_tokens + last.output_tokens > 0;
+        let mut usage = ContextUsage {
+            skills: if has_listing { self.io.knowledge.skills.listing_tokens() } else { Vec::new() },
+            agents: self.io.tooling.spawner.agents.listing_tokens(),
+            mcp_tools: self.io.server_tools(),
+            reported: if is_known { serde_json::to_value(last).ok() } else { None },
+            ..self.context.usage()
+        };
+        if has_listing {
+            usage.add_unsent(self.io.knowledge.skills.unsent_tokens());
+        }
+        usage
+    }
+
     /// Updates the context usage in the view after a step.
     pub(crate) fn publish_usage(&mut self) {
         if !self.control.accepts_requests() {
             return;
         }
-        let has_listing = self.io.has_skill_tool();
-        let mut usage = ContextUsage {
-            skills: if has_listing { self.io.knowledge.skills.listing_tokens() } else { Vec::new() },
-            agents: self.io.tooling.spawner.agents.listing_tokens(),
-            ..self.context.usage()
-        };
-        if has_listing {
-            usage.messages += self.io.knowledge.skills.unsent_tokens();
-        }
-        usage.take_server_tools(self.io.server_tools());
+        let usage = self.context_usage();
         let view = &mut self.control.view;
         view.usage = usage;
         let last = self.io.output.ledger.last_usage();

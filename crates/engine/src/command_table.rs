@@ -109,7 +109,7 @@ pub(crate) static ROWS: &[CommandRow] = &[
     row("clear", &["reset", "new"], "[name]", "Start a new session; a name is kept with the old one", CommandAction::Clear),
     row("code-review", &["review"], "[target]", "Review a diff, branch, commit or path", CommandAction::Expand(include_str!("command_table/prompts/review.md"))),
     row("color", &[], "[name|default]", "Colour of the lines around the prompt, to tell sessions apart", CommandAction::Colour),
-    row("compact", &[], "[instructions]", "Summarise the conversation and continue from the summary", CommandAction::Compact),
+    row("compact", &[], "[instructions|edit|show|undo]", "Summarise and continue from there; edit, show or undo a summary", CommandAction::Compact),
     row("context", &[], "[all]", "What fills the context window", CommandAction::Context),
     row("effort", &[], "[level|auto|status]", "How hard the model thinks", CommandAction::Effort),
     row("export", &[], "[file]", "The conversation as text, Markdown, HTML or JSON", CommandAction::Export),

@@ -7,6 +7,7 @@ mod changes;
 mod clear;
 pub(crate) mod colour;
 mod compact;
+mod compactions;
 pub(crate) mod context_usage;
 mod directories;
 mod mcp;
@@ -83,6 +84,7 @@ pub(crate) async fn accept(session: &mut LiveSession, prompt: Prompt) {
         return;
     };
     match typed.row.action {
+        CommandAction::Compact if compactions::is_local(&typed.arguments) => run_local(session, typed, prompt).await,
         CommandAction::Compact => compact::run(session, Some(typed.arguments).filter(|a| !a.is_empty()), prompt).await,
         CommandAction::Expand(_) => {
             Box::pin(turn::run(session, TurnOpener::Prompt(prompt))).await;
@@ -180,6 +182,7 @@ async fn perform(session: &mut LiveSession, typed: &TypedCommand, turn: &TurnSta
         CommandAction::Autocompact => switch::autocompact(session, arguments),
         CommandAction::Btw => ask_aside(session, arguments, turn).await?,
         CommandAction::Budget => budget::run(session, arguments).await,
+        CommandAction::Compact => compactions::run(session, arguments).await,
         CommandAction::Context => {
             session.wait_for_servers(&turn.token).await?;
             let (text, usage) = context_usage::report(session, arguments);
@@ -208,11 +211,9 @@ async fn perform(session: &mut LiveSession, typed: &TypedCommand, turn: &TurnSta
         }
         CommandAction::Elsewhere(why) => CommandReply::for_user(format!("/{}: {why}", typed.name)),
         // `accept` handles these: they run turns themselves.
-        CommandAction::Cd
-        | CommandAction::Clear
-        | CommandAction::Compact
-        | CommandAction::Plan
-        | CommandAction::Expand(_) => CommandReply::for_user(""),
+        CommandAction::Cd | CommandAction::Clear | CommandAction::Plan | CommandAction::Expand(_) => {
+            CommandReply::for_user("")
+        }
     };
     Some(said)
 }

@@ -15,12 +15,14 @@ mod failing_check;
 mod handover;
 mod part;
 mod reattach;
+mod review;
 
 use crate::session::{LiveSession, SessionIo};
 use answers::{SummaryAnswers, SummaryProgress};
 use boundary::{CompactionCut, CompactionFacts, replace};
 use handover::HandOver;
 use model::{ModelError, ResponseProgress, RetryPolicy, RetryVerdict, catalog};
+use review::SummaryReview;
 use session_parts::compaction_policy::{CompactionTrigger, PartCompaction, PartDirection};
 use session_parts::context::{ConversationTooLarge, ModelContext};
 use session_parts::messages::Attachment;
@@ -75,6 +77,11 @@ pub(crate) async fn run(
                 CompactionOutcome::Failed(why)
             });
         }
+    };
+    let SummaryReview::Use(summary) = review::review(summary, trigger, io, token).await else {
+        let why = "the summary was not accepted".to_owned();
+        io.output.host.system(SystemBody::compacted(CompactResult::Failed, Some(why.clone()))).await;
+        return Ok(CompactionOutcome::Failed(why));
     };
     let cut = CompactionCut::choose(trigger, context);
     let handover = HandOver::gather(&cut, context, io).await;

@@ -65,6 +65,7 @@ mod embedding;
 mod open;
 mod past_messages;
 pub mod query;
+mod recall_tool;
 mod repeats;
 pub mod repository;
 mod result;
@@ -108,7 +109,8 @@ pub use session_parts::rewind as rewinding;
 pub use session_parts::start_error::{StartError, StartFailure};
 pub use session_parts::worktree::planned_path as planned_worktree;
 pub use session_parts::{
-    export, facts, hooks, import, options, picture, preflight, prompt_history, sandbox, usage_report,
+    compaction_report, export, facts, hooks, import, options, picture, preflight, prompt_history, sandbox,
+    stored_context, usage_report,
 };
 /// The environment of a session, which may be another than that of the process.
 pub use sys::Env;

@@ -23,9 +23,11 @@ use crate::agents::recover::{self, AgentRecovery};
 use crate::agents::{AgentSpawner, AgentTable};
 use crate::control::{HostConnection, ModeChoice, SessionControl};
 use crate::deferred;
+use crate::recall_tool::RecallTool;
 use crate::session::builder::{
     ContextSource, ConversationParts, KnowledgeParts, NewSession, OutputParts, ToolingParts,
 };
+use crate::session::recall::RecallAccess;
 use crate::session::{LiveSession, PlaceChange, RulesParts, SessionProvider, StartState};
 use choice::{main_model, mode};
 use config::agents::AgentDefinition;
@@ -414,6 +416,10 @@ impl SessionAssembly {
             spawner,
             worktree_guard: self.active_worktree.as_ref().map(|active| active.guard()),
             active_worktree: self.active_worktree.clone(),
+            recall: RecallAccess {
+                is_wanted: toolbox::is_extra_wanted(&self, RecallTool::NAME, &rules.policy),
+                inherited: None,
+            },
         };
         let knowledge = KnowledgeParts { skills, mcp, plan: self.planning() };
         let system = recipe.system(&self.loaded, &self.model.id);
@@ -486,6 +492,7 @@ impl SessionAssembly {
             agent,
             initial_prompt: initial,
             place_change: self.place_change,
+            is_price_accepted: self.options.conversation.is_price_accepted,
             ..conversation
         }
     }

@@ -115,6 +115,7 @@ fn other_way(class: ToolClass) -> &'static str {
         ToolClass::Shell => {
             "Look at the cause first: run a smaller part of it, or read the file that the message names."
         }
+        ToolClass::Recall => "Use one rare word, or leave out kind.",
         ToolClass::Web | ToolClass::Resource => "Use another address, or look for it elsewhere.",
         ToolClass::Agent | ToolClass::Message => "Do this part yourself, or give a different task.",
         ToolClass::TaskList

@@ -18,6 +18,7 @@ pub(crate) mod notes;
 mod parts;
 pub(crate) mod plan;
 pub(crate) mod prompt_marks;
+pub(crate) mod recall;
 pub(crate) mod reminders;
 mod resources;
 pub(crate) mod results;
@@ -26,6 +27,7 @@ mod side_question;
 mod skills;
 pub(crate) mod spending;
 pub(crate) mod tasks;
+mod undo_compaction;
 mod worktree;
 
 use crate::command_table::CommandList;
@@ -97,6 +99,8 @@ pub(crate) struct StartState {
     pub is_announced: bool,
     /// The text that the agent definition puts before the first prompt.
     pub initial_prompt: Option<String>,
+    /// The person was told what the first request costs and wants it.
+    pub is_price_accepted: bool,
     /// A change of the worktree, to be recorded in the transcript.
     pub place_change: Option<PlaceChange>,
 }

@@ -11,6 +11,7 @@ pub(crate) const AGENT: (&str, ToolFacts) =
 pub(crate) const SEND_MESSAGE: (&str, ToolFacts) =
     ("SendMessage", ToolFacts { demand: ToolDemand::Seldom, ..for_all_agents(ToolClass::Message) });
 pub(crate) const SKILL: (&str, ToolFacts) = ("Skill", SKILL_FACTS);
+pub(crate) const RECALL: (&str, ToolFacts) = ("Recall", for_all_agents(ToolClass::Recall));
 pub(crate) const ENTER_WORKTREE: (&str, ToolFacts) = ("EnterWorktree", WORKTREE_FACTS);
 pub(crate) const EXIT_WORKTREE: (&str, ToolFacts) = ("ExitWorktree", WORKTREE_FACTS);
 
@@ -28,10 +29,11 @@ const fn for_all_agents(class: ToolClass) -> ToolFacts {
 }
 
 /// Tools outside of the table of the crate `tools`, because they need the session.
-const SESSION_TOOLS: [(&str, ToolFacts); 9] = [
+const SESSION_TOOLS: [(&str, ToolFacts); 10] = [
     AGENT,
     SEND_MESSAGE,
     SKILL,
+    RECALL,
     (structured::NAME, structured::FACTS),
     ENTER_WORKTREE,
     EXIT_WORKTREE,

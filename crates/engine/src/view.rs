@@ -11,6 +11,7 @@ use session_parts::mcp::ToldTools;
 use session_parts::permission_prompt::PermissionChannel;
 use session_parts::plan::PlanState;
 use session_parts::provider::ProviderConnection;
+use session_parts::recall::RecallPlace;
 use session_parts::settings_watch::SettingsWatch;
 use session_parts::skills::invoke::SkillInvocation;
 use session_parts::worktree::{ActiveWorktree, RemoteAccess, WorktreeGuard, WorktreeHooks, WorktreeMove};
@@ -50,6 +51,8 @@ pub(crate) struct SessionView {
     pub spawner: Weak<AgentSpawner>,
     /// The context a fork starts with; `None` where forks are switched off.
     pub fork_context: Option<Arc<ForkContext>>,
+    /// Where the dropped part of the conversation is; `None` when it holds everything.
+    pub recall: Option<RecallPlace>,
     /// What the context of a fork was told about tools.
     pub fork_tools: Option<ToldTools>,
 }

@@ -224,7 +224,7 @@ const TOOLS: &[&str] = &[
     "Agent", "AskUserQuestion", "Bash", "Monitor", "PowerShell", "Edit", "MultiEdit", "Write", "NotebookEdit", "Read",
     "Glob", "Grep", "LS", "LSP", "WebFetch", "WebSearch", "TodoWrite", "TodoRead", "Skill", "SlashCommand", "ExitPlanMode",
     "EnterPlanMode", "TaskOutput", "TaskStop", "BashOutput", "KillShell", "KillBash", "TaskCreate", "TaskGet", "TaskList",
-    "TaskUpdate", "StructuredOutput", "ToolSearch", "NotebookRead", "ListMcpResources", "ReadMcpResource", "Cd", "Config",
+    "TaskUpdate", "StructuredOutput", "ToolSearch", "Recall", "NotebookRead", "ListMcpResources", "ReadMcpResource", "Cd", "Config",
     "EnterWorktree", "ExitWorktree", "SendMessage", "Sleep", "EndConversation",
     "CronCreate", "CronDelete", "CronList", "ListMcpResourcesTool", "ReadMcpResourceTool", "AgentOutput",
 ];

@@ -187,17 +187,21 @@ impl ModelContext {
         let weigh_file = |file: &config::MemoryFile| model::estimate::text(file.text.len());
         let files = self.reminders.files.iter();
         let memory: Vec<_> = files.map(|file| (file.path.clone(), kind(file.scope), weigh_file(file))).collect();
-        let messages = self.tokens().saturating_sub(system + tools) + self.unsent_tokens();
-        ContextUsage {
+        let mut usage = ContextUsage {
             model: self.model().to_owned(),
             window,
             compact_at,
+            total: self.tokens(),
+            factor: self.history.factor(),
+            shares: self.history.shares(),
+            prompts: self.history.prompts(),
             system,
             tools,
-            messages,
             memory,
             ..ContextUsage::default()
-        }
+        };
+        usage.add_unsent(self.unsent_tokens());
+        usage
     }
 
     /// Sets whether the next request is made in plan mode, which may use another model.
@@ -495,6 +499,12 @@ impl ModelContext {
     pub fn tokens(&mut self) -> u64 {
         let fixed = self.fixed_tokens();
         self.history.tokens(fixed)
+    }
+
+    /// Estimated tokens of a request with another conversation.
+    pub fn tokens_with<'a>(&self, turns: impl Iterator<Item = &'a Message>) -> u64 {
+        let blocks = turns.flat_map(|turn| &turn.blocks);
+        self.fixed_tokens() + blocks.map(model::estimate::fragment).sum::<u64>()
     }
 
     fn fixed_tokens(&self) -> u64 {

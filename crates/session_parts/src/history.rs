@@ -4,7 +4,7 @@
 //! token count is updated incrementally.
 
 use model::request::BlockPosition;
-use model::{Fragment, Message, Role, estimate};
+use model::{Fragment, FragmentHead, Message, Role, estimate};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use wire::block::{BlockHead, MessageContent, tool_result};
@@ -60,14 +60,59 @@ pub struct History {
 
 #[derive(Clone, Copy, Default)]
 struct HistorySize {
-    /// How many turns are in `estimated`.
+    /// How many turns are in `shares`.
     counted: usize,
     /// Our own count of their tokens.
-    estimated: u64,
+    shares: MessageShares,
     /// The token count the last response reported for everything up to and including itself; 0 when unknown.
     reported: u64,
-    /// `counted` and `estimated` at that time.
-    reported_at: (usize, u64),
+    /// Our own count at that time, with what stands before the conversation.
+    own: u64,
+}
+
+/// Our own count of the tokens of a conversation, by what they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MessageShares {
+    pub prompts: u64,
+    /// Reminders, instructions, summaries and notices.
+    pub notes: u64,
+    pub answers: u64,
+    pub calls: u64,
+    pub results: u64,
+}
+
+impl MessageShares {
+    fn sum(&self) -> u64 {
+        self.prompts + self.notes + self.answers + self.calls + self.results
+    }
+
+    fn add(&mut self, turn: &Message, part: HistoryPart) {
+        for block in &turn.blocks {
+            let share = match (block.head(), turn.role, part) {
+                (FragmentHead::ToolUse { .. } | FragmentHead::ServerToolUse { .. }, ..) => &mut self.calls,
+                (FragmentHead::ToolResult { .. } | FragmentHead::ServerToolResult { .. }, ..) => &mut self.results,
+                (_, Role::Assistant, _) => &mut self.answers,
+                (_, Role::User, HistoryPart::Prompt | HistoryPart::Joined) => &mut self.prompts,
+                (_, Role::User, _) => &mut self.notes,
+            };
+            *share += estimate::fragment(block);
+        }
+    }
+
+    /// In words, in per cent.
+    pub fn described(&self) -> String {
+        let Self { prompts, notes, answers, calls, results } = *self;
+        let all = self.sum().max(1);
+        let parts = [
+            ("results of calls", results),
+            ("calls", calls),
+            ("answers", answers),
+            ("your prompts", prompts),
+            ("notes and summaries", notes),
+        ];
+        let shown = parts.iter().filter(|(_, tokens)| tokens * 100 >= all);
+        shown.map(|(name, tokens)| format!("{name} {} %", tokens * 100 / all)).collect::<Vec<_>>().join(" · ")
+    }
 }
 
 impl History {
@@ -75,7 +120,7 @@ impl History {
         let at = if part == HistoryPart::Beside { self.before_prompt() } else { self.turns.len() };
         if at < self.size.counted {
             self.size.counted += 1;
-            self.size.estimated += weight(&turn);
+            self.size.shares.add(&turn, part);
         }
         self.turns.insert(at, turn);
         self.origins.insert(at, HistoryOrigin { part, lines, order: self.added });
@@ -102,6 +147,12 @@ impl History {
         let beside = self.origins.iter().take_while(|origin| origin.part == HistoryPart::Beside).count();
         let blocks: usize = self.turns[..beside].iter().map(|turn| turn.blocks.len()).sum();
         blocks.checked_sub(1).map(|block| BlockPosition { message: 0, block })
+    }
+
+    /// The line of the newest summary in the conversation.
+    pub fn summary_line(&self) -> Option<&str> {
+        let summary = self.origins.iter().rfind(|origin| origin.part == HistoryPart::Summary)?;
+        summary.lines.first().map(String::as_str)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -171,26 +222,53 @@ impl History {
     /// Records the token count the server reported for the response just pushed: input and output together.
     pub fn report(&mut self, tokens: u64, fixed: u64) {
         self.count();
-        let HistorySize { counted, estimated, .. } = self.size;
-        let own = estimated + fixed;
+        let own = self.size.shares.sum() + fixed;
         let is_plausible = tokens <= own * MAX_COUNT_RATIO && tokens * MAX_COUNT_RATIO >= own;
-        self.size.reported = if is_plausible { tokens } else { 0 };
-        self.size.reported_at = (counted, estimated);
+        (self.size.reported, self.size.own) = (if is_plausible { tokens } else { 0 }, own);
     }
 
-    /// Tokens of the next request: the last count of the server plus our count of what was added since.
+    /// Tokens of the next request: the last count of the server, and our count of what was added or taken away since,
+    /// as far as the server counts like we do.
     pub fn tokens(&mut self, fixed: u64) -> u64 {
         self.count();
-        let size = &self.size;
-        match size.reported {
-            0 => size.estimated + fixed,
-            reported => reported + size.estimated.saturating_sub(size.reported_at.1),
+        let own = self.size.shares.sum() + fixed;
+        let scaled = |tokens: u64| (tokens as f64 * self.factor()).round() as u64;
+        match (self.size.reported, self.size.own) {
+            (0, _) => own,
+            (reported, before) if own >= before => reported + scaled(own - before),
+            (reported, before) => reported.saturating_sub(scaled(before - own)),
         }
     }
 
+    /// How many tokens the server counted for each of ours; 1 when it is not known.
+    pub fn factor(&self) -> f64 {
+        match (self.size.reported, self.size.own) {
+            (0, _) | (_, 0) => 1.0,
+            (reported, own) => reported as f64 / own as f64,
+        }
+    }
+
+    /// How many prompts the conversation holds.
+    pub fn prompts(&self) -> usize {
+        self.origins.iter().filter(|origin| origin.part == HistoryPart::Prompt).count()
+    }
+
+    /// Our own count, by what the tokens are.
+    pub fn shares(&mut self) -> MessageShares {
+        self.count();
+        self.size.shares
+    }
+
+    /// Our own count of all tokens.
+    pub fn weight(&self) -> u64 {
+        self.turns.iter().map(weight).sum()
+    }
+
     fn count(&mut self) {
-        let new = &self.turns[self.size.counted..];
-        self.size.estimated += new.iter().map(weight).sum::<u64>();
+        let from = self.size.counted;
+        for (turn, origin) in self.turns[from..].iter().zip(&self.origins[from..]) {
+            self.size.shares.add(turn, origin.part);
+        }
         self.size.counted = self.turns.len();
     }
 

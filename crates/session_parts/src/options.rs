@@ -144,6 +144,8 @@ pub struct ConversationOptions {
     pub persist: bool,
     /// `--worktree`
     pub worktree: Option<WorktreeChoice>,
+    /// The person was told what the first request costs and wants it.
+    pub is_price_accepted: bool,
 }
 
 impl Default for ConversationOptions {
@@ -155,6 +157,7 @@ impl Default for ConversationOptions {
             name: None,
             persist: true,
             worktree: None,
+            is_price_accepted: false,
         }
     }
 }

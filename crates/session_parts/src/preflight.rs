@@ -9,16 +9,21 @@ use config::activation::{ActivationItem, ActivationKind};
 use config::mcp::{McpApproval, McpAudience, McpChange, McpDecision, McpQuery};
 use config::trust::{self, ApprovalOrigin};
 use config::{ConfigLoader, ProjectConfig, TrustChoice};
+use model::{CacheTtl, ModelCatalog, catalog};
 use std::path::{Path, PathBuf};
 use store::find::{self, LatestScope};
 use store::resume::{self, ConversationWeight};
 use store::{StoreError, StoreLayout};
 use wire::mode::PermissionMode;
 use wire::settings::SettingsSource;
+use wire::usage::Usage;
 
 /// A conversation that was idle for longer than this and is larger than `LARGE_TOKENS` is offered as a summary.
 const SUMMARY_IDLE_MS: u64 = 3_600_000;
 const LARGE_TOKENS: u64 = 100_000;
+/// About how long a summary is, in tokens, and how large a conversation that begins with one.
+const SUMMARY_TOKENS: u64 = 4_000;
+const AFTER_SUMMARY: u64 = 20_000;
 
 /// Answers that apply to this start only.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +52,16 @@ pub enum PreflightQuestion {
     Summary {
         tokens: u64,
         idle_ms: u64,
+        /// `None` when the model has no known price.
+        prices: Option<ResumePrices>,
     },
+}
+
+/// What both ways of going on with a large conversation cost, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumePrices {
+    pub whole: String,
+    pub summary: String,
 }
 
 /// What a trust question covers.
@@ -153,7 +167,7 @@ pub fn next_step(boot: &mut StartRequest, answered: &PreflightAnswers) -> Result
     let question = ask_trust(boot, &cwd, &loaded)
         .or_else(|| ask_bypass(boot, &loaded))
         .or_else(|| ask_server(boot, &cwd, &loaded, &answered.postponed_servers))
-        .or_else(|| target.filter(|_| !answered.summary).and_then(|path| ask_summary(&path)));
+        .or_else(|| target.filter(|_| !answered.summary).and_then(|path| ask_summary(boot, &path)));
     Ok(question.map_or(PreflightStep::Open, PreflightStep::Ask))
 }
 
@@ -387,8 +401,41 @@ pub fn decide_server(boot: &StartRequest, server: &ServerQuestion, answer: Serve
     McpChange { cwd: &cwd, env: &boot.env, loaded: &loaded }.decide(&decision).map_err(|error| error.to_string())
 }
 
-fn ask_summary(path: &Path) -> Option<PreflightQuestion> {
-    let ConversationWeight { tokens, last_at } = resume::weight(path)?;
+fn ask_summary(boot: &StartRequest, path: &Path) -> Option<PreflightQuestion> {
+    let ConversationWeight { tokens, last_at, model } = resume::weight(path)?;
     let idle_ms = sys::clock::now_ms().saturating_sub(last_at);
-    (tokens > LARGE_TOKENS && idle_ms > SUMMARY_IDLE_MS).then_some(PreflightQuestion::Summary { tokens, idle_ms })
+    if tokens <= LARGE_TOKENS || idle_ms <= SUMMARY_IDLE_MS {
+        return None;
+    }
+    let chosen = boot.options.model.name.clone().or(model);
+    let prices = chosen.and_then(|model| resume_prices(boot, &model, tokens));
+    Some(PreflightQuestion::Summary { tokens, idle_ms, prices })
+}
+
+/// Both ways begin with a request whose input is not in the provider's cache any more.
+fn resume_prices(boot: &StartRequest, model: &str, tokens: u64) -> Option<ResumePrices> {
+    let catalog = ModelCatalog::default();
+    let model = catalog.resolve(model, &boot.env);
+    let facts = catalog.lookup(&model);
+    let price = |usage: Usage| catalog::cost(&usage, &facts);
+    let sent_anew = |tokens| match CacheTtl::from_env(&boot.env, &model, false) {
+        Some(CacheTtl::FiveMinutes) => Usage { cache_creation_input_tokens: tokens, ..Usage::default() },
+        Some(CacheTtl::Hour) => {
+            let mut usage = Usage { cache_creation_input_tokens: tokens, ..Usage::default() };
+            usage.cache_creation.ephemeral_1h_input_tokens = tokens;
+            usage
+        }
+        None => Usage { input_tokens: tokens, ..Usage::default() },
+    };
+    let sent_again = |tokens| match CacheTtl::from_env(&boot.env, &model, false) {
+        Some(_) => Usage { cache_read_input_tokens: tokens, ..Usage::default() },
+        None => Usage { input_tokens: tokens, ..Usage::default() },
+    };
+    let summary = price(Usage { output_tokens: SUMMARY_TOKENS, ..Usage::default() })?;
+    let words = |now: f64, later: f64| format!("about ${now:.2} now, then about ${later:.2} for each request");
+    let first = price(sent_anew(tokens))?;
+    Some(ResumePrices {
+        whole: words(first, price(sent_again(tokens))?),
+        summary: words(first + summary + price(sent_anew(AFTER_SUMMARY))?, price(sent_again(AFTER_SUMMARY))?),
+    })
 }

@@ -74,7 +74,7 @@ pub fn restore(loaded: &mut LoadedConversation) -> RestoredConversation {
 
 /// The indexes of commands whose output was only for people: the command before its `local_command` line, and the
 /// caveat before that. They were never sent to the model.
-fn local_commands(entries: &[LoadedEntry]) -> HashSet<usize> {
+pub(crate) fn local_commands(entries: &[LoadedEntry]) -> HashSet<usize> {
     let says = |at: usize, tag: &str| {
         let entry = entries.get(at).filter(|entry| entry.kind == EntryKind::User);
         let content = entry.and_then(LoadedEntry::message).and_then(|message| message.content);

@@ -163,6 +163,7 @@ lenient! {
         message: Option<&'a RawValue> = "message",
         attachment: Option<&'a RawValue> = "attachment",
         compact_metadata: Option<&'a RawValue> = "compactMetadata",
+        boundary_uuid: LenientText<'a> = "boundaryUuid",
         replacements: Option<&'a RawValue> = "replacements",
         uuids: Option<&'a RawValue> = "uuids",
         forked_from: Option<&'a RawValue> = "forkedFrom",

@@ -6,6 +6,7 @@ pub mod agents;
 mod backward;
 pub mod budget;
 pub mod checkpoints;
+pub mod compactions;
 pub mod error;
 pub mod find;
 pub mod fork;

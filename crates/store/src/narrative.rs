@@ -4,6 +4,7 @@
 use crate::backward::BackwardLines;
 use crate::error::StoreError;
 use crate::head::{LineHead, LineMessageHead, LinePart};
+use crate::resume::{EntryKind, LoadedEntry};
 use serde_json::value::RawValue;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -50,15 +51,46 @@ pub(crate) fn walk(head: &LineHead<'_>, tell: &mut dyn FnMut(NarrativeItem<'_>))
             });
         }),
         Some("attachment") => {
-            let queued = head.attachment.and_then(|raw| serde_json::from_str::<LinePart<'_>>(raw.get()).ok());
-            if let Some(queued) = queued.filter(|part| part.kind.as_str() == Some("queued_command")) {
-                content(queued.prompt, tell);
+            if let Some(raw) = head.attachment {
+                attached(raw, tell);
             }
         }
         Some("summary") => emit_text(head.summary.as_str(), tell),
         Some("custom-title") => emit_text(head.custom_title.as_str(), tell),
         Some("ai-title") => emit_text(head.ai_title.as_str(), tell),
         _ => {}
+    }
+}
+
+/// Passes what a person, the model or a tool said in an entry to `tell`, in order. Notes of the program are left out.
+pub fn of_entry(entry: &LoadedEntry, tell: &mut dyn FnMut(NarrativeItem<'_>)) {
+    let Some(body) = entry.body.as_deref().and_then(|body| serde_json::from_str::<&RawValue>(body).ok()) else {
+        return;
+    };
+    match entry.kind {
+        _ if entry.is_meta || entry.is_api_error => {}
+        EntryKind::User if entry.is_compact_summary => message(Some(body), &mut |moment| {
+            if let NarrativeItem::User(text) = moment {
+                tell(NarrativeItem::Summary(text));
+            }
+        }),
+        EntryKind::User => message(Some(body), tell),
+        EntryKind::Assistant => message(Some(body), &mut |moment| {
+            tell(match moment {
+                NarrativeItem::User(text) => NarrativeItem::Assistant(text),
+                other => other,
+            });
+        }),
+        EntryKind::Attachment => attached(body, tell),
+        EntryKind::System => {}
+    }
+}
+
+/// A prompt that was typed while a turn ran.
+fn attached(raw: &RawValue, tell: &mut dyn FnMut(NarrativeItem<'_>)) {
+    let queued = serde_json::from_str::<LinePart<'_>>(raw.get()).ok();
+    if let Some(queued) = queued.filter(|part| part.kind.as_str() == Some("queued_command")) {
+        content(queued.prompt, tell);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::backward::{BackwardLines, LineSpan, ReadAt};
 use crate::error::StoreError;
 use crate::head::LineHead;
 use chain::ChainResult;
+pub use index::UNDONE_SUBTYPE;
 use index::{EntryNode, LineEffect, NodeKind, TranscriptIndex};
 use std::collections::HashSet;
 use std::fs::File;
@@ -75,6 +76,11 @@ impl LoadedEntry {
             EntryKind::User | EntryKind::Assistant => serde_json::from_str(self.body.as_deref()?).ok(),
             EntryKind::System | EntryKind::Attachment => None,
         }
+    }
+
+    /// Where its line begins in the file.
+    pub fn offset(&self) -> u64 {
+        self.span.offset
     }
 
     /// True for a user entry that answers calls.
@@ -180,6 +186,12 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<LoadedConversation, St
         stem.clone_into(&mut loaded.session_id);
     }
     Ok(loaded)
+}
+
+/// Loads the conversation as it was when the file ended at `offset`.
+pub(crate) fn load_before(path: &Path, offset: u64, options: &LoadOptions) -> Result<LoadedConversation, StoreError> {
+    let file = File::open(path).map_err(|e| StoreError::read(path, e))?;
+    load_from(&file, offset, path, options)
 }
 
 /// Loads a transcript from memory.
@@ -292,15 +304,18 @@ fn begins_turn(node: &EntryNode, current: &EntryNode) -> bool {
 }
 
 /// The size of a conversation, and when it was last used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConversationWeight {
     /// Tokens of the last request and its response.
     pub tokens: u64,
     /// Milliseconds since the epoch.
     pub last_at: u64,
+    /// The model that wrote the response.
+    pub model: Option<String>,
 }
 
-/// The weight of the conversation in `path`, from its last response. `None` when none is near the end of the file.
+/// The weight of the conversation in `path`, from its last response. `None` when none is near the end of the file, or
+/// when nothing was answered since the last compaction.
 pub fn weight(path: &Path) -> Option<ConversationWeight> {
     #[derive(Default, serde::Deserialize)]
     #[serde(default)]
@@ -313,6 +328,8 @@ pub fn weight(path: &Path) -> Option<ConversationWeight> {
     #[derive(serde::Deserialize)]
     struct WeighedAnswer {
         usage: AnswerUsage,
+        #[serde(default)]
+        model: Option<String>,
     }
     let file = File::open(path).ok()?;
     let mut lines = BackwardLines::new(&file, file.metadata().ok()?.len());
@@ -321,12 +338,15 @@ pub fn weight(path: &Path) -> Option<ConversationWeight> {
         && let Ok(Some((_, line))) = lines.next_line()
     {
         seen += line.len();
-        let Some(head) =
-            LineHead::read(line).filter(|head| head.kind.as_str() == Some("assistant") && head.is_message())
-        else {
+        let Some(head) = LineHead::read(line) else { continue };
+        if head.subtype.as_str() == Some("compact_boundary") && !head.is_sidechain.0 {
+            return None;
+        }
+        if head.kind.as_str() != Some("assistant") || !head.is_message() {
             continue;
-        };
-        let Some(WeighedAnswer { usage }) = head.message.and_then(|raw| serde_json::from_str(raw.get()).ok()) else {
+        }
+        let Some(WeighedAnswer { usage, model }) = head.message.and_then(|raw| serde_json::from_str(raw.get()).ok())
+        else {
             continue;
         };
         let tokens = usage.input_tokens
@@ -337,6 +357,7 @@ pub fn weight(path: &Path) -> Option<ConversationWeight> {
             return Some(ConversationWeight {
                 tokens,
                 last_at: head.timestamp.as_str().and_then(sys::clock::parse_iso)?,
+                model,
             });
         }
     }

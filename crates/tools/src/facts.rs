@@ -39,6 +39,8 @@ pub enum ToolClass {
     Worktree,
     /// Finds deferred tools and loads them.
     ToolSearch,
+    /// Searches what a compaction dropped.
+    Recall,
     /// Lists or reads resources of MCP servers.
     Resource,
     /// Takes the final answer as structured data.

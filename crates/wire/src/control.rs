@@ -10,6 +10,7 @@ mod response;
 pub use initialize::{CallbackFailure, HookMatcher, InitializeRequest, SystemPromptTexts};
 pub use question::{
     CanUseTool, CommandPart, ElicitationQuestion, HookCallback, HostQuestion, MatchedRule, McpMessageQuestion,
+    SUMMARY_REVIEW,
 };
 pub use reply::{Account, AgentInfo, ModelInfo, SlashCommand};
 pub use request::*;

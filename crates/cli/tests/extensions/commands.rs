@@ -36,7 +36,7 @@ fn local_commands_answer_without_the_model() {
         ("/context", "Free space"),
         ("/usage", "Total cost: $0.0000"),
         ("/cost", "Total cost"),
-        ("/help", "/compact [instructions]"),
+        ("/help", "/compact [instructions|edit|show|undo]"),
         ("/status", "Session: "),
         ("/memory", "CLAUDE.md"),
         ("/agents", "general-purpose"),

@@ -10,6 +10,7 @@ mod around;
 mod asking;
 mod btw;
 mod cd;
+mod compactions;
 mod cost;
 mod dialogs;
 mod images;

@@ -100,7 +100,8 @@ pictures! {
 
 #[test]
 fn every_picture_is_shown_somewhere() {
-    let pages = ["README.md", "docs/terminal.md", "docs/cost.md", "docs/rewind.md"].map(|page| folder().join("../..").join(page));
+    let pages = ["README.md", "docs/terminal.md", "docs/cost.md", "docs/rewind.md"]
+        .map(|page| folder().join("../..").join(page));
     let text: String = pages.iter().map(|page| std::fs::read_to_string(page).unwrap()).collect();
     for name in NAMES {
         let picture = format!("pictures/{}.svg)", file_name(name));

@@ -27,7 +27,7 @@ const PROMISES: &[(&str, &[&str])] = &[
     ("What is finished", &["every_line_stands_once_after_resizes_while_text_streams", "no_sequence_clears_screen_or_scrollback"]),
     ("Only the part at the bottom", &["finished_lines_stand_above_and_the_live_region_is_replaced", "nothing_is_written_when_nothing_changes_and_one_row_when_one_changes"]),
     ("What is being written", &["what_streams_stands_as_it_will_stand_when_it_is_finished"]),
-    ("The line below the prompt", &["parts_fall_away_from_the_middle_outwards", "modes_cycle_and_the_footer_says_which", "session"]),
+    ("The line below the prompt", &["parts_fall_away_from_the_middle_outwards", "a_filling_context_has_a_bar_where_it_fits", "modes_cycle_and_the_footer_says_which", "session"]),
     ("When the window is narrow", &["parts_fall_away_from_the_middle_outwards"]),
     ("The session's name", &["the_banner_names_model_effort_and_what_changed"]),
     ("After each turn", &["the_line_after_a_turn_can_be_left_out", "a_turn_that_the_end_of_a_background_command_opens_has_its_line_too"]),

@@ -5,9 +5,11 @@ use super::{AgentTool, SendMessage, tool};
 use crate::agents::AgentTemplate;
 use crate::agents::{AgentRefusal, AgentSpawner, AgentTable, builtin, toolset};
 use crate::control::{ModeChoice, SessionControl};
+use crate::recall_tool::RecallTool;
 use crate::session::builder::{
     ContextSource, ConversationParts, KnowledgeParts, NewSession, OutputParts, ToolingParts,
 };
+use crate::session::recall::RecallAccess;
 use crate::session::{LiveSession, RulesParts, SessionProvider, StartState};
 use crate::skill_tool::SkillTool;
 use crate::view::SessionView;
@@ -25,11 +27,13 @@ use session_parts::history::HistoryPart;
 use session_parts::hooks::HookJudge;
 use session_parts::hooks::{AgentHookParams, HookAgent, InheritedHooks, SessionHooks};
 use session_parts::host::{AgentOutput, ForwardMode, HostFlags, HostSender};
+use session_parts::mcp::agents::covers;
 use session_parts::mcp::{McpToolset, ToldTools};
 use session_parts::permission_prompt::PermissionChannel;
 use session_parts::plan::PlanState;
 use session_parts::project_facts::{ProjectFacts, ToldFacts};
 use session_parts::prompts::{self, PromptEnvironment};
+use session_parts::recall::RecallPlace;
 use session_parts::resume;
 use session_parts::settings_watch::{InstructionScope, SettingsWatch};
 use session_parts::side_requests::SideClient;
@@ -185,6 +189,7 @@ pub(super) fn build(
             spawner: own,
             worktree_guard: spec.worktree.as_ref().map(Worktree::guard).or(view.worktree_guard),
             active_worktree: None,
+            recall: recall_access(spec, view.recall.filter(|_| forked.is_some())),
         },
         knowledge: KnowledgeParts { skills, mcp, plan },
         context,
@@ -215,6 +220,12 @@ fn output(
         flags: HostFlags::default(),
         facts: template.facts.clone(),
     }
+}
+
+/// Every agent may recall its own past, unless its definition says otherwise.
+fn recall_access(spec: &AgentSpec, inherited: Option<RecallPlace>) -> RecallAccess {
+    let is_wanted = !spec.definition.disallowed_tools.iter().any(|entry| covers(entry, RecallTool::NAME));
+    RecallAccess { is_wanted, inherited }
 }
 
 /// The configuration of the agent: settings of its directory, instruction files as its definition asks, its plan

@@ -1,5 +1,6 @@
 //! `/compact`: a turn whose only request to the model is the summary.
 
+use super::compactions::CompactionRequest;
 use super::{begin, stdout};
 use crate::compact::CompactionOutcome;
 use crate::decide::EndReason;
@@ -16,13 +17,21 @@ use wire::sdk::{CompactResult, SdkMessage, SystemBody, UserMessage};
 pub(super) async fn run(session: &mut LiveSession, instructions: Option<String>, prompt: Prompt) {
     let mut turn = begin(session, "compact", &prompt).await;
     let arguments = instructions.clone().unwrap_or_default();
+    let edited = CompactionRequest::read(&arguments).filter(|(request, _)| *request == CompactionRequest::Edit);
+    let instructions = match &edited {
+        Some((_, rest)) => Some((*rest).to_owned()).filter(|rest| !rest.is_empty()),
+        None => instructions,
+    };
     let refusal = if !session.context.compaction().is_manual_allowed() {
         Some("Compaction is disabled (DISABLE_COMPACT).")
     } else if session.context.history().is_empty() {
         Some("Nothing to compact yet.")
+    } else if edited.is_some() && !session.has_person() {
+        Some("/compact edit needs the terminal.")
     } else {
         None
     };
+    session.io.knowledge.reviews_next_summary = edited.is_some() && refusal.is_none();
     let outcome = match refusal {
         Some(why) => {
             session.io.output.host.system(SystemBody::compacting(None)).await;

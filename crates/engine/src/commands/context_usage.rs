@@ -1,13 +1,12 @@
-//! `/context`: what fills the context window. The numbers are estimates made without a request; total, rows and free
-//! space are consistent.
+//! `/context`: what fills the context window, from the same numbers as `get_context_usage`.
 
 use crate::session::{LiveSession, SessionIo};
 use model::estimate;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use session_parts::context::ModelContext;
+use session_parts::context::usage::UsageCategory;
 use std::fmt::Write;
-use wire::counting::thousands;
+use wire::counting::{counted, thousands};
 
 /// How the context window is used now.
 #[derive(Clone, Debug, Serialize)]
@@ -18,7 +17,7 @@ pub(crate) struct ContextReport {
     pub percentage: u64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub over_limit: bool,
-    pub categories: Vec<ContextReportCategory>,
+    pub categories: Vec<UsageCategory>,
     pub mcp_tools: Vec<ToolTokens>,
     pub memory_files: Vec<MemoryFileTokens>,
     pub agents: Vec<AgentTokens>,
@@ -26,16 +25,10 @@ pub(crate) struct ContextReport {
     /// The token count at which the conversation is compacted automatically; `None` when it is not.
     #[serde(skip)]
     pub compacts_at: Option<u64>,
+    #[serde(rename = "x_turns_left", skip_serializing_if = "Option::is_none")]
+    pub turns_left: Option<u64>,
     #[serde(skip)]
     pub system_tools: Vec<ToolTokens>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct ContextReportCategory {
-    pub name: &'static str,
-    pub tokens: u64,
-    /// `used`, `free` or `buffer`.
-    pub kind: &'static str,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -66,64 +59,39 @@ pub(crate) struct MemoryFileTokens {
     pub tokens: u64,
 }
 
-pub(crate) fn measure(context: &mut ModelContext, io: &SessionIo) -> ContextReport {
+/// The same numbers as in the reply to `get_context_usage`.
+pub(crate) fn measure(session: &mut LiveSession) -> ContextReport {
+    let usage = session.context_usage();
+    let scaled = |tokens: u64| (tokens as f64 * usage.factor).round() as u64;
+    let io = &session.io;
     let tool = |spec: &tools::ToolSpec| ToolTokens {
         name: spec.name.to_string(),
-        tokens: estimate::text(spec.name.len() + spec.description.len() + spec.schema.len()),
+        tokens: scaled(estimate::text(spec.name.len() + spec.description.len() + spec.schema.len())),
     };
-    let (mcp_tools, system_tools): (Vec<ToolTokens>, Vec<ToolTokens>) =
-        io.tooling.registry.specs().map(tool).partition(|part| part.name.starts_with("mcp__"));
-    let memory_files: Vec<MemoryFileTokens> = context
-        .memory_files()
-        .map(|file| MemoryFileTokens {
-            path: file.path.display().to_string(),
-            kind: file.scope.hook_name(),
-            tokens: estimate::text(file.text.len()),
-        })
-        .collect();
-    let declared = io.knowledge.skills.skills();
-    let source = |name: &str| declared.find(name).map_or("bundled", |skill| skill.scope.name());
-    let skills: Vec<SkillTokens> = io
-        .knowledge
-        .skills
-        .listed_lines()
-        .into_iter()
-        .map(|(name, line)| SkillTokens { source: source(&name), name, tokens: estimate::text(line.len()) })
-        .collect();
-    let agents = agents(io);
-    let used = |parts: &[ToolTokens]| parts.iter().map(|part| part.tokens).sum::<u64>();
-    let memory: u64 = memory_files.iter().map(|file| file.tokens).sum();
-    // Before the first prompt this includes what the first request will add.
-    let total = context.tokens() + context.unsent_tokens() + io.knowledge.skills.unsent_tokens();
-    let (system, tools, mcp) = (context.system_tokens(), used(&system_tools), used(&mcp_tools));
-    let skill_tokens: u64 = skills.iter().map(|skill| skill.tokens).sum();
-    let beside = system + tools + mcp + memory + skill_tokens;
-    let (window, limit) = context.window();
-    let buffer = limit.map_or(0, |limit| window.saturating_sub(limit));
-    let free = window.saturating_sub(total).saturating_sub(buffer);
-    let category = |name, tokens, kind| ContextReportCategory { name, tokens, kind };
-    let categories = vec![
-        category("System prompt", system.min(total), "used"),
-        category("System tools", tools.min(total.saturating_sub(system)), "used"),
-        category("MCP tools", mcp, "used"),
-        category("Memory files", memory, "used"),
-        category("Skills", skill_tokens, "used"),
-        category("Messages", total.saturating_sub(beside), "used"),
-        category("Free space", free, "free"),
-        category("Autocompact buffer", buffer, "buffer"),
-    ];
+    let own = io.tooling.registry.specs().filter(|spec| !spec.name.starts_with("mcp__"));
+    let system_tools: Vec<ToolTokens> = own.map(tool).collect();
+    let memory_files = session.context.memory_files();
+    let memory_files = memory_files.map(|file| MemoryFileTokens {
+        path: file.path.display().to_string(),
+        kind: file.scope.hook_name(),
+        tokens: scaled(estimate::text(file.text.len())),
+    });
+    let skill =
+        |row: &(String, &'static str, u64)| SkillTokens { name: row.0.clone(), source: row.1, tokens: scaled(row.2) };
+    let loaded = usage.mcp_tools.iter().filter(|tool| tool.is_loaded);
     ContextReport {
-        model: context.model().to_owned(),
-        total_tokens: total,
-        raw_max_tokens: window,
-        percentage: (total * 100).checked_div(window).unwrap_or(0),
-        over_limit: total > window,
-        categories: categories.into_iter().filter(|row| row.tokens > 0 || row.kind != "used").collect(),
-        mcp_tools,
-        memory_files,
-        agents,
-        skills,
-        compacts_at: limit,
+        model: usage.model.clone(),
+        total_tokens: usage.total,
+        raw_max_tokens: usage.window,
+        percentage: (usage.total * 100).checked_div(usage.window).unwrap_or(0),
+        over_limit: usage.total > usage.window,
+        categories: usage.categories(),
+        mcp_tools: loaded.map(|tool| ToolTokens { name: tool.name.clone(), tokens: scaled(tool.tokens) }).collect(),
+        memory_files: memory_files.collect(),
+        agents: agents(io),
+        skills: usage.skills.iter().map(skill).collect(),
+        compacts_at: usage.compact_at,
+        turns_left: usage.turns_left(),
         system_tools,
     }
 }
@@ -140,14 +108,14 @@ fn agents(io: &SessionIo) -> Vec<AgentTokens> {
 
 /// The report as Markdown and as JSON. Neither is ever sent to the model.
 pub(super) fn report(session: &mut LiveSession, arguments: &str) -> (String, Option<Box<RawValue>>) {
-    let measured = measure(&mut session.context, &session.io);
+    let measured = measure(session);
     let structured = wire::raw::to_raw(&measured).ok();
     (as_markdown(&measured, arguments), structured)
 }
 
 fn as_markdown(measured: &ContextReport, arguments: &str) -> String {
     let mut text = format!(
-        "## Context usage\n\n**{}**: {} of {} tokens ({}%)\n\n| Category | Tokens | Share |\n|---|---:|---:|",
+        "## Context usage\n\n**{}**: {} of {} tokens ({}%)\n\n| Category | Tokens | Share | From | Smaller with |\n|---|---:|---:|---|---|",
         measured.model,
         thousands(measured.total_tokens),
         thousands(measured.raw_max_tokens),
@@ -155,10 +123,15 @@ fn as_markdown(measured: &ContextReport, arguments: &str) -> String {
     );
     for row in &measured.categories {
         let share = (row.tokens * 1000).checked_div(measured.raw_max_tokens).unwrap_or(0);
-        write!(text, "\n| {} | {} | {}.{}% |", row.name, thousands(row.tokens), share / 10, share % 10).ok();
+        let UsageCategory { name, tokens, from, smaller, .. } = row;
+        let from = from.replace('|', "\\|");
+        write!(text, "\n| {name} | {} | {}.{}% | {from} | {smaller} |", thousands(*tokens), share / 10, share % 10)
+            .ok();
     }
     if let Some(at) = measured.compacts_at {
-        write!(text, "\n\nThe conversation is compacted automatically at about {} tokens.", thousands(at)).ok();
+        let left = measured.turns_left.map(|turns| format!(", in about {} at this pace", counted(turns, "turn")));
+        let left = left.unwrap_or_default();
+        write!(text, "\n\nThe conversation is compacted automatically at about {} tokens{left}.", thousands(at)).ok();
     }
     let files = measured.memory_files.iter().map(|file| (file.path.clone(), file.tokens));
     section(&mut text, "Memory files", files);

@@ -4,7 +4,6 @@
 use super::boundary::{CompactionCut, DroppedSpan};
 use super::failing_check;
 use crate::session::SessionIo;
-use crate::tool_facts;
 use serde_json::value::RawValue;
 use session_parts::carried::{CarriedWords, ChangedFile, FailedCommand, SaidByUser};
 use session_parts::context::ModelContext;
@@ -81,9 +80,8 @@ impl HandOver {
             write!(text, "\n{}\n\n{words}\n", prompts::OWN_WORDS).ok();
         }
         if let Some(path) = io.output.transcript.file() {
-            let has_recall = tool_facts::names().any(|name| name == RECALL);
             let lines = self.dropped_span(cut).lines;
-            writeln!(text, "\n{}", prompts::dropped_part(&path.display().to_string(), lines, has_recall)).ok();
+            writeln!(text, "\n{}", prompts::dropped_part(&path.display().to_string(), lines, io.may_recall())).ok();
         }
         text.push_str(prompts::GO_ON);
         text
@@ -105,9 +103,6 @@ impl HandOver {
         (carried.files, carried.failed) = (self.files, self.failed);
     }
 }
-
-/// The tool that finds dropped text.
-const RECALL: &str = "Recall";
 
 /// What the transcript says about the lines of the conversation; nothing where nothing is saved.
 async fn recorded_lines(wanted: BTreeSet<String>, transcript: &TranscriptWriter) -> LineRecord {

@@ -75,7 +75,7 @@ pub(super) fn add_worktrees(registry: &mut ToolRegistry, assembly: &SessionAssem
 }
 
 /// Whether a tool outside the built-in table is offered.
-fn is_extra_wanted(assembly: &SessionAssembly, name: &str, policy: &Policy) -> bool {
+pub(super) fn is_extra_wanted(assembly: &SessionAssembly, name: &str, policy: &Policy) -> bool {
     let listed = match chosen(assembly) {
         Some(list) => names(list, name),
         None => !assembly.options.configuration.bare,

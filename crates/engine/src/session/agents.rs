@@ -25,6 +25,7 @@ impl SessionIo {
         let forks = builtin::has_forks(&self.env) && !self.tooling.spawner.is_fork();
         Arc::new(SessionView {
             fork_context: forks.then(|| Arc::new(context.fork_context())),
+            recall: self.recall_place(context),
             fork_tools: forks.then(|| self.knowledge.mcp.told()),
             env: self.env.clone(),
             watch: self.rules.watch.clone(),

@@ -7,6 +7,7 @@ use crate::repeats::RepeatWatch;
 use crate::session::changed_files::{ChangeCauses, ChangeWatch};
 use crate::session::checks::TurnChecks;
 use crate::session::prompt_marks::PromptMarks;
+use crate::session::recall::RecallAccess;
 use crate::session::reminders::ListReminder;
 use config::MemoryFile;
 use model::{Fragment, ModelCatalog};
@@ -65,6 +66,7 @@ pub(crate) struct ToolingParts {
     pub spawner: Arc<AgentSpawner>,
     pub worktree_guard: Option<Arc<WorktreeGuard>>,
     pub active_worktree: Option<Arc<ActiveWorktree>>,
+    pub recall: RecallAccess,
 }
 
 /// What it sends to the model besides the conversation.
@@ -130,8 +132,17 @@ impl OutputParts {
 
 impl ToolingParts {
     fn build(self) -> SessionTooling {
-        let Self { registry, state, directories, structured, concurrency, spawner, worktree_guard, active_worktree } =
-            self;
+        let Self {
+            registry,
+            state,
+            directories,
+            structured,
+            concurrency,
+            spawner,
+            worktree_guard,
+            active_worktree,
+            recall,
+        } = self;
         SessionTooling {
             registry,
             state,
@@ -141,6 +152,7 @@ impl ToolingParts {
             spawner,
             worktree_guard,
             active_worktree,
+            recall,
             view: None,
         }
     }
@@ -159,6 +171,7 @@ impl KnowledgeParts {
             repeats: RepeatWatch::default(),
             checks: TurnChecks::default(),
             lists: ListReminder::default(),
+            reviews_next_summary: false,
             causes: ChangeCauses::default(),
             changes: ChangeWatch::default(),
         }

@@ -33,7 +33,7 @@ struct AnsweredInput {
 
 impl LiveSession {
     /// Whether a person sits at a screen of this session.
-    pub(super) fn has_person(&self) -> bool {
+    pub(crate) fn has_person(&self) -> bool {
         self.io.output.flags.has_screen && matches!(self.io.rules.permission_channel, PermissionChannel::Host(_))
     }
 

@@ -95,6 +95,7 @@ impl LiveSession {
     pub(crate) fn refresh_tools(&mut self) {
         let is_native = matches!(self.io.knowledge.mcp.servers().deferral, ToolDeferral::Native { .. });
         self.io.knowledge.mcp.resolve_references(&mut self.context, is_native);
+        self.offer_recall();
         let window = self.context.facts().context_window;
         if let Some(offer) = self.io.knowledge.mcp.offer(self.io.rules.policy(), window) {
             self.io.tooling.registry = offer.registry;

@@ -5,6 +5,7 @@ use crate::repeats::RepeatWatch;
 use crate::session::changed_files::{ChangeCauses, ChangeWatch};
 use crate::session::checks::TurnChecks;
 use crate::session::prompt_marks::PromptMarks;
+use crate::session::recall::RecallAccess;
 use crate::session::reminders::ListReminder;
 use crate::tool_facts::tool_facts;
 use crate::view::SessionView;
@@ -166,6 +167,7 @@ pub(crate) struct SessionTooling {
     pub worktree_guard: Option<Arc<WorktreeGuard>>,
     /// The worktree this session works in.
     pub active_worktree: Option<Arc<ActiveWorktree>>,
+    pub recall: RecallAccess,
     /// The state of the session for the calls of this batch; `None` when none of them reads it.
     pub view: Option<Arc<SessionView>>,
 }
@@ -185,6 +187,8 @@ pub(crate) struct SessionKnowledge {
     pub repeats: RepeatWatch,
     pub checks: TurnChecks,
     pub lists: ListReminder,
+    /// The person reads the next summary before it is used.
+    pub reviews_next_summary: bool,
     /// What may have changed files since the last request.
     pub causes: ChangeCauses,
     pub changes: ChangeWatch,

@@ -84,8 +84,14 @@ impl LiveSession {
             let loaded = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?;
             restored = loaded.map_err(|error| error.to_string())?;
         }
-        let resume::RestoredConversation { sent_skill_lines, servers, .. } = restored;
         self.io.output.transcript.go_on_after(leaf);
+        self.take_up(restored);
+        Ok(())
+    }
+
+    /// This is the conversation from now on, and what the model was told in it.
+    pub(super) fn take_up(&mut self, restored: resume::RestoredConversation) {
+        let resume::RestoredConversation { sent_skill_lines, servers, .. } = restored;
         self.context.go_back(EarlierConversation {
             history: restored.history.into(),
             sent_date: restored.sent_date,
@@ -96,6 +102,5 @@ impl LiveSession {
         self.io.knowledge.skills.go_back(sent_skill_lines);
         self.io.knowledge.mcp.go_back(servers);
         self.io.knowledge.plan.reset_announced();
-        Ok(())
     }
 }

@@ -47,6 +47,9 @@ impl LiveSession {
         if self.io.output.host.agent_id().is_some() || std::mem::replace(&mut turn.is_price_weighed, true) {
             return PriceChoice::Send;
         }
+        if std::mem::take(&mut self.start.is_price_accepted) {
+            return PriceChoice::Send;
+        }
         let Some(price) = self.cold_price() else { return PriceChoice::Send };
         if !self.has_person() {
             tracing::warn!("{}", price.text());

@@ -34,6 +34,11 @@ impl AnnouncedServers {
         self.earlier = instructions;
     }
 
+    /// Whether the model was told that this tool is deferred.
+    pub(super) fn names_tool(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
     /// What changed since the last call.
     pub fn take_due(&mut self, common: &SharedToolset) -> Vec<Attachment> {
         let is_deferring = common.state().is_deferring;

@@ -146,6 +146,8 @@ pub struct McpToolset {
     pub shared: Arc<SharedToolset>,
     /// Tools that are not from a server.
     base: Arc<ToolRegistry>,
+    /// The tools of ours have changed since they were last offered.
+    has_new_base: bool,
     version: Option<ToolsetVersion>,
     pub announced: AnnouncedServers,
     /// A server prompt that the user typed.
@@ -205,6 +207,7 @@ impl McpToolset {
         Self {
             shared: Arc::new(common),
             base,
+            has_new_base: false,
             version: None,
             announced: AnnouncedServers::default(),
             typed_prompt: None,
@@ -221,6 +224,18 @@ impl McpToolset {
         self.base = base;
         self.version = None;
         self.find_seldom_used();
+    }
+
+    /// Changes the tools of ours in the course of the conversation.
+    pub(super) fn change_base(&mut self, base: ToolRegistry, seldom_used: BTreeSet<String>) {
+        self.base = Arc::new(base);
+        self.has_new_base = true;
+        self.set_seldom_used(seldom_used);
+    }
+
+    /// Whether this process has offered tools for the conversation.
+    pub(super) fn has_offered(&self) -> bool {
+        self.version.is_some()
     }
 
     /// The tools that are not from servers, deferred or not.
@@ -303,7 +318,8 @@ impl McpToolset {
                 pinned: state.loaded.iter().filter(|loaded| loaded.is_pinned).count(),
             }
         };
-        if self.version.as_ref() == Some(&seen) {
+        let has_new_base = std::mem::take(&mut self.has_new_base);
+        if self.version.as_ref() == Some(&seen) && !has_new_base {
             return None;
         }
         let is_first = self.version.replace(seen).is_none();
@@ -313,7 +329,7 @@ impl McpToolset {
             let state = self.shared.state();
             tools.is_empty() && state.loaded.is_empty() && !state.is_deferring
         };
-        if is_first && is_plain && !self.shared.expects_deferred() && !has_resources() {
+        if is_first && is_plain && !has_new_base && !self.shared.expects_deferred() && !has_resources() {
             return None;
         }
         Some(self.build(&tools, policy, window))

@@ -51,10 +51,15 @@ struct LinkedTree<'i> {
 impl<'i> LinkedTree<'i> {
     /// Returns `None` when kept messages are further back than the pass has read.
     fn link(index: &'i TranscriptIndex) -> Option<Self> {
+        Self::link_from(index, 0)
+    }
+
+    /// The same with the compactions alone that come after `first` in the index: those that are older.
+    fn link_from(index: &'i TranscriptIndex, first: usize) -> Option<Self> {
         let mut tree = Self { index, relinked: HashMap::new(), spliced: HashMap::new() };
-        let newest = index.nodes.iter().position(|n| n.boundary.is_some());
+        let newest = index.nodes.iter().skip(first).position(|n| n.boundary.is_some()).map(|at| first + at);
         // Oldest first, so that the newest compaction decides.
-        for at in (0..index.nodes.len()).rev() {
+        for at in (first..index.nodes.len()).rev() {
             let Some(kept) = index.nodes[at].boundary.as_ref().and_then(|b| b.kept.as_ref()) else { continue };
             if tree.relink_kept(kept).is_none() && newest == Some(at) && !index.complete {
                 return None;
@@ -130,8 +135,17 @@ impl<'i> LinkedTree<'i> {
         let mut path = vec![leaf];
         let mut seen = HashSet::from([leaf]);
         let mut at = leaf;
+        let mut earlier: Option<Self> = None;
         loop {
-            match self.parent(at) {
+            if let Some(boundary) = self.index.nodes[at].undoes.as_deref() {
+                match self.index.get(boundary) {
+                    Some(boundary) => earlier = Some(Self::link_from(self.index, boundary + 1)?),
+                    None if !self.index.complete => return None,
+                    // A copy of the conversation does not have what was taken back.
+                    None => {}
+                }
+            }
+            match earlier.as_ref().unwrap_or(self).parent(at) {
                 ParentLink::Root => break,
                 ParentLink::NotRead => return None,
                 ParentLink::Node(next) if !seen.insert(next) => break,
@@ -189,7 +203,7 @@ impl<'i> LinkedTree<'i> {
                 return None;
             }
             let counts = node.is_said() && node.body.is_some() && (strict == BranchRule::No || !node.is_meta);
-            if counts || Some(at) == hint {
+            if counts || Some(at) == hint || node.undoes.is_some() {
                 return Some(LeafChoice::Found(at));
             }
             match self.parent(at) {

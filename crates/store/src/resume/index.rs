@@ -43,6 +43,8 @@ pub(super) struct EntryNode {
     /// The person refused the call that the line answers.
     pub(super) is_refusal: bool,
     pub(super) boundary: Option<Box<BoundaryFacts>>,
+    /// The compaction that this line takes back: what lies above it is read as if there had been none.
+    pub(super) undoes: Option<Box<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +53,9 @@ pub(super) struct BoundaryFacts {
     pub(super) metadata: Option<Box<str>>,
     pub(super) kept: Option<PreservedMessages>,
 }
+
+/// The subtype of the line that takes a compaction back.
+pub const UNDONE_SUBTYPE: &str = "x_compaction_undone";
 
 /// Older messages that a compaction kept, placed after `anchor`.
 #[derive(Debug)]
@@ -304,6 +309,7 @@ impl EntryNode {
             }
         };
         let uuid = head.uuid.boxed()?;
+        let is_undo = kind == NodeKind::System && head.subtype.as_str() == Some(UNDONE_SUBTYPE);
         let boundary = (head.subtype.as_str() == Some("compact_boundary")).then(|| Box::new(boundary_facts(head)));
         Some(Self {
             kind,
@@ -325,6 +331,7 @@ impl EntryNode {
             is_prompt: head.permission_mode.as_str().is_some(),
             is_refusal: head.denial.as_str() == Some("user-rejected"),
             boundary,
+            undoes: is_undo.then(|| head.boundary_uuid.boxed()).flatten(),
         })
     }
 

@@ -392,3 +392,35 @@ fn text_of_the_user_that_looks_like_a_kind_is_no_boundary() {
     assert!(loaded.boundary.is_none());
     assert_eq!(uuids(&loaded), ["u1", "a1"]);
 }
+
+/// [LNG-20] A line that takes a compaction back: above it the conversation is read as if there had been none, also the
+/// messages that the compaction kept. Other branches still begin with the summary.
+#[test]
+fn an_undone_compaction_does_not_count() {
+    let kept = r#"{"preservedMessages":{"anchorUuid":"s1","uuids":["u2"]}}"#;
+    let undo = |uuid: &str, boundary: &str| {
+        format!(
+            r#"{{"parentUuid":"u2","isSidechain":false,"type":"system","subtype":"x_compaction_undone","boundaryUuid":"{boundary}","uuid":"{uuid}","sessionId":"S"}}"#
+        )
+    };
+    let compacted = [
+        user("u1", None, "a"),
+        text("a1", "u1", "m1"),
+        user("u2", Some("a1"), "b"),
+        boundary("b1", kept),
+        user("s1", Some("b1"), "summary"),
+        text("a2", "u2", "m2"),
+    ];
+    assert_eq!(order(&compacted), ["b1", "s1", "u2", "a2"]);
+    let undone = [&compacted[..], &[undo("x1", "b1")]].concat();
+    assert_eq!(order(&undone), ["u1", "a1", "u2", "x1"]);
+    let went_on = [&undone[..], &[user("u3", Some("x1"), "c"), text("a3", "u3", "m3")]].concat();
+    assert_eq!(order(&went_on), ["u1", "a1", "u2", "x1", "u3", "a3"]);
+    let other = load_bytes(file(&went_on).as_bytes(), &at("a2")).unwrap();
+    assert_eq!(uuids(&other), ["b1", "s1", "u2", "a2"]);
+    let again = [&went_on[..], &[boundary("b2", "{}"), user("s2", Some("b2"), "second")]].concat();
+    assert_eq!(order(&again), ["b2", "s2"]);
+    // A copy does not have what was taken back.
+    let copied = [user("u1", None, "a"), user("u2", Some("u1"), "b"), undo("x1", "gone"), user("u3", Some("x1"), "c")];
+    assert_eq!(order(&copied), ["u1", "u2", "x1", "u3"]);
+}

@@ -55,6 +55,21 @@ impl SearchQuery {
     }
 }
 
+impl SearchQuery {
+    /// How many words the query has.
+    pub fn word_count(&self) -> usize {
+        self.words.len()
+    }
+
+    /// How many of the words `text` contains, and the place of the first of them.
+    pub fn count_in(&self, text: &str) -> (usize, Range<usize>) {
+        let found = |word: &ByteProbe| word.find(text.as_bytes()).map(|at| at..at + word.bytes.len());
+        let places: Vec<Range<usize>> = self.words.iter().filter_map(found).collect();
+        let first = places.iter().min_by_key(|place| place.start).cloned();
+        (places.len(), first.unwrap_or(0..0))
+    }
+}
+
 fn words(query: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (number, part) in query.split('"').enumerate() {

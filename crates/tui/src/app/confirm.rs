@@ -17,6 +17,7 @@ use terminal::style::{StyledLine, TextStyle};
 use terminal::surface::Caret;
 use terminal::text;
 use terminal::theme::ThemeToken;
+use wire::counting::counted;
 
 /// Rows of the question's text inside the dialog; a longer text is also printed in full above it.
 const BODY_ROWS: usize = 10;
@@ -152,7 +153,7 @@ impl ConfirmDialog {
                 vec!["Yes, use this server", "Yes, use all servers of this project", "Not now", "No, never"]
             }
             ConfirmSubject::Entry(PreflightQuestion::Summary { .. }) => {
-                vec!["Continue from a summary (faster and cheaper)", "Continue with everything"]
+                vec!["Continue from a summary", "Continue with everything"]
             }
             ConfirmSubject::Leave(_) => vec!["Exit and stop it", "Stay"],
         }
@@ -195,11 +196,18 @@ impl ConfirmDialog {
                 }
                 lines
             }
-            ConfirmSubject::Entry(PreflightQuestion::Summary { tokens, idle_ms }) => vec![format!(
-                "About {}k tokens, last used {} hours ago: the first prompt would send all of it again.",
-                tokens / 1_000,
-                idle_ms / 3_600_000
-            )],
+            ConfirmSubject::Entry(PreflightQuestion::Summary { tokens, idle_ms, prices }) => {
+                let mut lines = vec![format!(
+                    "About {}k tokens, last used {} ago: nothing of it is cached any more.",
+                    tokens / 1_000,
+                    counted(idle_ms / 3_600_000, "hour")
+                )];
+                if let Some(prices) = prices {
+                    lines.push(format!("From a summary:  {}", prices.summary));
+                    lines.push(format!("With everything: {}", prices.whole));
+                }
+                lines
+            }
             ConfirmSubject::Leave(_) => {
                 let (count, it) =
                     if background == 1 { ("1 task".into(), "it") } else { (format!("{background} tasks"), "them") };

@@ -16,7 +16,7 @@ use terminal::editor::Editor;
 use terminal::keys::KeyPress;
 use terminal::text;
 use terminal::theme::Theme;
-use wire::control::{CanUseTool, CommandPart, HostReply, MatchedRule, PermissionVerdict};
+use wire::control::{CanUseTool, CommandPart, HostReply, MatchedRule, PermissionVerdict, SUMMARY_REVIEW};
 
 #[cfg(test)]
 pub(in crate::app) use layout::inside_margin;
@@ -177,6 +177,11 @@ impl Dialog {
         self.class() == ToolClass::PlanExit
     }
 
+    /// Whether it is about the summary of a compaction.
+    pub fn is_summary(&self) -> bool {
+        self.request.tool_name == SUMMARY_REVIEW
+    }
+
     fn class(&self) -> ToolClass {
         tool_facts(&self.request.tool_name).class
     }
@@ -277,6 +282,7 @@ impl Dialog {
             "Edit" => "new_string",
             "Write" => "content",
             _ if self.is_plan() => "plan",
+            SUMMARY_REVIEW => "summary",
             _ => return None,
         };
         Some((name, self.field_text(name)))

@@ -239,7 +239,7 @@ impl Dialog {
 
     /// Takes an answer. A no is completed by what to do instead, or by Enter alone.
     fn choose(&mut self, choice: DialogChoice) -> Vec<LayerEffect> {
-        if choice != DialogChoice::No {
+        if choice != DialogChoice::No || self.is_summary() {
             return self.decide(choice);
         }
         self.chosen = self.choices.iter().position(|known| *known == choice).unwrap_or(self.chosen);

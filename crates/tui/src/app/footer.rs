@@ -10,6 +10,9 @@ use wire::mode::PermissionMode;
 
 /// From this share of the context on, in percent, it is shown as a warning.
 const CONTEXT_WARNING: u64 = 80;
+/// From here on a bar stands beside it, where there is room.
+const CONTEXT_BAR: u64 = 60;
+const BAR_CELLS: usize = 10;
 /// The margin on both sides.
 const MARGIN: usize = 2;
 const LEAST_GAP: usize = 3;
@@ -41,8 +44,9 @@ struct FooterPart {
 
 impl Footer<'_> {
     pub fn line(&self, theme: &Theme, columns: usize) -> StyledLine {
-        let mut parts = self.parts(theme);
         let room = columns.saturating_sub(2 * MARGIN);
+        let with_bar = Some(self.parts(theme, true)).filter(|parts| width(parts) <= room);
+        let mut parts = with_bar.unwrap_or_else(|| self.parts(theme, false));
         while width(&parts) > room && parts.len() > 1 {
             let last = parts.iter().map(|part| part.rank).max();
             parts.retain(|part| Some(part.rank) != last);
@@ -59,7 +63,7 @@ impl Footer<'_> {
         line.truncated(columns)
     }
 
-    fn parts(&self, theme: &Theme) -> Vec<FooterPart> {
+    fn parts(&self, theme: &Theme, with_bar: bool) -> Vec<FooterPart> {
         let faint = theme.fg(ThemeToken::Inactive);
         let left = |text: StyledLine, rank| FooterPart { text, rank, is_right: false };
         let right =
@@ -80,7 +84,11 @@ impl Footer<'_> {
         }
         if let Some(used) = self.context_used {
             let tone = if used >= CONTEXT_WARNING { theme.fg(ThemeToken::Warning) } else { faint };
-            parts.push(right(format!("context {used} %"), tone, if used >= CONTEXT_WARNING { 2 } else { 5 }));
+            let mut part = right(format!("context {used} %"), tone, if used >= CONTEXT_WARNING { 2 } else { 5 });
+            if with_bar && used >= CONTEXT_BAR {
+                part.text.push(format!(" {}", bar(used)), tone);
+            }
+            parts.push(part);
         }
         if let Some(cost) = self.cost_usd {
             parts.push(right(format!("${cost:.2}"), faint, 3));
@@ -90,6 +98,12 @@ impl Footer<'_> {
         }
         parts
     }
+}
+
+/// How full it is, in cells.
+fn bar(percent: u64) -> String {
+    let full = ((percent as usize * BAR_CELLS + 50) / 100).min(BAR_CELLS);
+    "▰".repeat(full) + &"▱".repeat(BAR_CELLS - full)
 }
 
 /// The columns that both sides need.
@@ -205,6 +219,15 @@ mod tests {
             full.line(&Theme::default(), 80).spans.iter().find(|span| span.text == "context 92 %").unwrap().style,
             Theme::default().fg(ThemeToken::Warning)
         );
+    }
+
+    #[test]
+    fn a_filling_context_has_a_bar_where_it_fits() {
+        let filling = |used| Footer { context_used: Some(used), background_tasks: 0, ..footer() };
+        assert!(shown(&filling(59), 100).ends_with("context 59 % · $0.03"));
+        assert!(shown(&filling(60), 100).ends_with("context 60 % ▰▰▰▰▰▰▱▱▱▱ · $0.03"));
+        assert!(shown(&filling(100), 100).ends_with("context 100 % ▰▰▰▰▰▰▰▰▰▰ · $0.03"));
+        assert!(shown(&filling(72), 60).ends_with("context 72 % · $0.03"), "the bar goes first");
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub fn label(tool: &str, input: &Value, session: &SessionDisplay) -> CallLabel {
         "TaskStop" => ("Stop", [field(input, "task_id"), field(input, "shell_id")].concat()),
         "EnterPlanMode" | "ExitPlanMode" => ("Plan", String::new()),
         "ToolSearch" => ("Tools", field(input, "query").to_owned()),
+        "Recall" => ("Recall", recalled(input)),
         "EnterWorktree" => ("Enter", format!("worktree {}{}", field(input, "name"), field(input, "path"))),
         "ExitWorktree" => ("Leave", format!("worktree {}", field(input, "action"))),
         "SendMessage" => ("Message", field(input, "to").to_owned()),
@@ -113,6 +114,15 @@ pub fn activity(tool: &str) -> String {
         },
     };
     words.to_owned()
+}
+
+fn recalled(input: &Value) -> String {
+    let query = field(input, "query");
+    match input.get("around").and_then(Value::as_u64) {
+        Some(line) if query.is_empty() => format!("around line {line}"),
+        _ if query.is_empty() => "what was summarised".to_owned(),
+        _ => format!("\"{query}\""),
+    }
 }
 
 fn server_name(input: &Value) -> &str {

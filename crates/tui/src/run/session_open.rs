@@ -189,6 +189,7 @@ impl TuiLoop {
                 self.app.is_ready = false;
                 opener.previous_boot = Some(opener.boot.clone());
                 opener.answers = PreflightAnswers::default();
+                opener.boot.options.conversation.is_price_accepted = false;
                 if std::mem::take(&mut opener.is_copy) {
                     opener.boot.options.conversation.choice = SessionChoice::New { id: None };
                 }
@@ -240,6 +241,7 @@ impl TuiLoop {
             StartAnswer::Server(server, None) => opener.answers.postponed_servers.push(server.name),
             StartAnswer::Summary(how) => {
                 opener.answers.summary = true;
+                opener.boot.options.conversation.is_price_accepted = true;
                 if how == SummaryChoice::FromSummary {
                     self.app.submit_first("/compact");
                 }

@@ -52,6 +52,9 @@ impl HostQuestion {
     }
 }
 
+/// The name in a `can_use_tool` that asks the person at the terminal about the summary of a compaction.
+pub const SUMMARY_REVIEW: &str = "CompactionSummary";
+
 /// `can_use_tool`: may this call run?
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CanUseTool {

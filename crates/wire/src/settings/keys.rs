@@ -163,6 +163,8 @@ keys! {
         "autoCompactWindow" auto_compact_window: Option<u32> => range(100_000, 1_000_000);
         /// Ask at the terminal before the conversation is summarised by itself.
         "autoCompactPause" auto_compact_pause: Option<bool>;
+        /// Show the summary of an automatic compaction in the terminal before it is used.
+        "autoCompactReview" auto_compact_review: Option<bool>;
         /// Most that may be spent, in US dollars and in tokens.
         "budgets" budgets: BudgetSettings;
         /// Ask before a request whose input is not cached and costs more than this, in US dollars. 1.00 unless set.

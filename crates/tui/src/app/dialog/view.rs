@@ -33,14 +33,14 @@ impl Dialog {
                 let hunks: Vec<diff::DiffRowHunk> = edits.iter().flat_map(part).collect();
                 diff::render(&hunks, &look(self.field_text("file_path")))
             }
-            _ if self.is_plan() => {
+            _ if self.is_plan() || self.is_summary() => {
                 let look = markdown::MarkdownOptions {
                     theme,
                     columns,
                     syntax: markdown::SyntaxColouring::Coloured,
                     wrap: markdown::ProseWrap::Terminal,
                 };
-                markdown::render(self.field_text("plan"), &look)
+                markdown::render(self.field_text(if self.is_plan() { "plan" } else { "summary" }), &look)
             }
             "Write" => {
                 let before = self.original.as_deref().unwrap_or_default();
@@ -108,6 +108,7 @@ impl Dialog {
         let path = |name: &str| self.shown_path(place, name);
         match self.request.tool_name.as_str() {
             _ if self.is_plan() => "The plan is ready. Do you want to carry it out?".to_owned(),
+            _ if self.is_summary() => "The conversation is summarised. Do you want to continue from this?".to_owned(),
             "Bash" => "Do you want to run this command?".to_owned(),
             "Edit" | "MultiEdit" => format!("Do you want to edit {}?", path("file_path")),
             "Write" if self.original.is_some() => format!("Do you want to overwrite {}?", path("file_path")),
@@ -269,7 +270,7 @@ impl Dialog {
     /// Why the engine asks. A plan always needs an answer, so it gives no reason.
     fn reason(&self) -> Option<String> {
         match self.request.requires_user_interaction {
-            true if self.is_plan() => None,
+            true if self.is_plan() || self.is_summary() => None,
             true => Some("This tool asks every time.".into()),
             false => self.request.decision_reason.as_deref().filter(|reason| !reason.is_empty()).map(text::clean),
         }
@@ -312,7 +313,7 @@ impl Dialog {
             keys.push("e edits the rule");
             keys.push("←→ where");
         }
-        if !self.is_plan() {
+        if !self.is_plan() && !self.is_summary() {
             keys.push("ctrl+e why it asks");
         }
         keys.join(" · ")
@@ -330,6 +331,7 @@ impl Dialog {
             DialogChoice::PlanBypassing => "Yes, and bypass all permissions".into(),
             DialogChoice::PlanAsking => "Yes, and ask for each edit".into(),
             DialogChoice::No if self.is_plan() => "No, keep planning".into(),
+            DialogChoice::No if self.is_summary() => "No, keep the conversation as it is".into(),
             DialogChoice::No => "No, and say what to do instead".into(),
         }
     }

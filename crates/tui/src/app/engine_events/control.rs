@@ -54,7 +54,13 @@ impl App {
         if preview.len() > PREVIEW_ROWS && !is_change {
             self.print_block(preview);
         }
+        let opens_editor = dialog.is_summary() && dialog.request.input.get("openEditor") == Some(&Value::Bool(true));
+        let proposal = dialog.editable().filter(|_| opens_editor).map(|(_, text)| (dialog.id.clone(), text.to_owned()));
         self.show_question(dialog);
+        if let Some((question, text)) = proposal {
+            self.effects.push(AppEffect::ExternalEditor(text));
+            self.external_edit = Some(ExternalEdit::Proposal(question));
+        }
     }
 
     pub(super) fn withdraw_question(&mut self, id: &str) {

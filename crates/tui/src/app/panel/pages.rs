@@ -14,7 +14,7 @@ use terminal::style::{StyledLine, TextStyle, lines_of};
 use terminal::text;
 use terminal::theme::{Theme, ThemeToken};
 use wire::control::{GetContextUsage, HostRequest};
-use wire::counting::thousands;
+use wire::counting::{counted, thousands};
 
 /// Rows of a diff that are shown; the rest is counted.
 const DIFF_ROWS: usize = 5_000;
@@ -29,6 +29,11 @@ struct ContextUsageRow {
     tokens: u64,
     #[serde(default)]
     kind: String,
+    /// What put it there, and what would make it smaller.
+    #[serde(default, rename = "x_from")]
+    from: String,
+    #[serde(default, rename = "x_smaller")]
+    smaller: String,
 }
 
 /// A colour and a sign for each category, so that they can be distinguished without colours.
@@ -92,10 +97,28 @@ fn context_lines(body: &Value, theme: &Theme) -> Vec<StyledLine> {
     section(&mut lines, body.pointer("/skills/skillFrontmatter"), "Skills", theme);
     if let Some(at) = body.get("autoCompactThreshold").and_then(Value::as_u64) {
         lines.push(StyledLine::new());
-        lines.push(faint(
-            format!("Compacts automatically at about {} tokens; /compact does it now.", thousands(at)),
-            theme,
-        ));
+        let left = body
+            .get("x_turnsLeft")
+            .and_then(Value::as_u64)
+            .map(|turns| format!(", in about {} at this pace", counted(turns, "turn")));
+        let left = left.unwrap_or_default();
+        let text = format!("Compacts automatically at about {} tokens{left}; /compact does it now.", thousands(at));
+        lines.push(faint(text, theme));
+    }
+    lines.extend(origins(&categories, theme));
+    lines
+}
+
+/// What put each row there, and what would make it smaller.
+fn origins(categories: &[ContextUsageRow], theme: &Theme) -> Vec<StyledLine> {
+    let mut lines = Vec::new();
+    for row in categories.iter().filter(|row| !row.from.is_empty() && row.kind == "used") {
+        lines.push(StyledLine::new());
+        lines.push(StyledLine::styled(text::clean(&row.name), TextStyle::PLAIN.bold()));
+        lines.push(StyledLine::plain(format!("  from {}", text::clean(&row.from))));
+        if !row.smaller.is_empty() {
+            lines.push(faint(format!("  smaller with {}", text::clean(&row.smaller)), theme));
+        }
     }
     lines
 }
@@ -300,7 +323,7 @@ pub(in crate::app) fn key_page(bindings: &KeyBindings, theme: &Theme) -> Panel {
 /// Ten rows of ten squares, one percent of the context window each.
 fn grid(categories: &[ContextUsageRow], window: u64, theme: &Theme) -> Vec<StyledLine> {
     let mut cells: Vec<(ThemeToken, &str)> = Vec::with_capacity(100);
-    for (index, category) in categories.iter().enumerate() {
+    for (index, category) in categories.iter().enumerate().filter(|(_, category)| category.kind != "deferred") {
         let share = (category.tokens as f64 / window.max(1) as f64 * 100.0).round() as usize;
         let share = if category.tokens > 0 { share.max(1) } else { 0 };
         let room = 100 - cells.len();
@@ -381,7 +404,13 @@ mod tests {
 
     #[test]
     fn the_grid_has_a_hundred_squares() {
-        let category = |tokens, kind: &str| ContextUsageRow { name: "x".into(), tokens, kind: kind.into() };
+        let category = |tokens, kind: &str| ContextUsageRow {
+            name: "x".into(),
+            tokens,
+            kind: kind.into(),
+            from: String::new(),
+            smaller: String::new(),
+        };
         for all in [vec![], vec![category(1, "used"), category(999_999, "free")], vec![category(5, "used")]] {
             let rows = grid(&all, 1_000, &Theme::default());
             assert_eq!(rows.len(), 10);

@@ -118,6 +118,10 @@ pub fn tale(tool: &str, input: &Value, label: &CallLabel, outcome: &CallOutcome,
             let found = outcome.detail.get("matches").and_then(Value::as_array);
             CallTale::done(found.map(|found| counted(found.len(), "tool")).into_iter().collect(), whole())
         }
+        (ToolClass::Recall, _) => {
+            let found = outcome.number_at("/matches").map(|found| counted(found as usize, "match"));
+            CallTale::done(found.into_iter().collect(), whole())
+        }
         (_, "TodoWrite") => CallTale::done(Vec::new(), CallDetail::Nothing),
         (_, "TaskOutput") => background_output(outcome),
         (_, "TaskStop") => CallTale::done(vec!["stopped".into()], CallDetail::Nothing),
