@@ -428,15 +428,18 @@ impl SessionAssembly {
         let builder = NewSession { env, output, rules, tooling, knowledge, provider, hooks, context };
         let (io, context) = builder.build();
         let handles = self.session_handles(&io, host_hooks, registry);
-        let initialize = self.initialize.clone();
-        let (name, colour) = (self.conversation.name(), self.conversation.colour());
-        let start = StartState { agent_recovery, deferred, ..self.start_state() };
         let host_connection = HostConnection { replies: out.replies, questions, handles };
-        let mut control = SessionControl::new(commands, Some(host_connection), modes);
+        let mut control = self.session_control(SessionControl::new(commands, Some(host_connection), modes));
         control.view.rules = io.rules.published();
-        control.view.apply_initialize(&initialize);
-        (control.view.name, control.view.colour) = (name, colour);
+        let start = StartState { agent_recovery, deferred, ..self.start_state() };
         Ok(LiveSession { control, context, io, start, recipe: Some(recipe) })
+    }
+
+    /// What the view begins with: what the host asked for, name and colour of the conversation.
+    fn session_control(&self, mut control: SessionControl) -> SessionControl {
+        control.view.apply_initialize(&self.initialize);
+        (control.view.name, control.view.colour) = (self.conversation.name(), self.conversation.colour());
+        control
     }
 
     fn session_output(&self, host: HostSender, ledger: Ledger, live_record: Option<Arc<LiveRecord>>) -> OutputParts {

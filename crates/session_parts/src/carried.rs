@@ -11,6 +11,7 @@ use model::estimate;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fmt::Write;
+use wire::counting::counted;
 pub use words::words_in;
 
 /// The name of the record in the metadata of a boundary.
@@ -141,8 +142,7 @@ impl SaidByUser {
     fn shown(&self) -> String {
         let mut text = self.text.clone();
         if self.attached > 0 {
-            let (count, s) = (self.attached, if self.attached == 1 { "" } else { "s" });
-            write!(text, " [with {count} attachment{s}, no longer shown]").ok();
+            write!(text, " [with {}, no longer shown]", counted(self.attached, "attachment")).ok();
         }
         if self.cut > 0 {
             let place =
@@ -236,8 +236,8 @@ impl CarriedWords {
             let number = at as u64 + 1 + if at == 0 { 0 } else { self.left_out };
             write!(text, "[{number}{label}] {}\n\n", said.shown()).ok();
             if at == 0 && self.left_out > 0 {
-                let (count, s) = (self.left_out, if self.left_out == 1 { "" } else { "s" });
-                write!(text, "[{count} more message{s} left out here; the transcript has them]\n\n").ok();
+                let left_out = counted(self.left_out, "more message");
+                write!(text, "[{left_out} left out here; the transcript has them]\n\n").ok();
             }
         }
         text.truncate(text.trim_end().len());

@@ -40,8 +40,8 @@ pub struct RestoredConversation {
 /// Builds the history. Each body is dropped after its conversion, so that a long conversation is never in memory
 /// twice. The entries stay, because a fork needs their positions in the file.
 pub fn restore(loaded: &mut LoadedConversation) -> RestoredConversation {
-    let mut restored = RestoredConversation::default();
-    restored.carried = CarriedRecord::read(loaded.boundary.as_ref().and_then(|at| at.metadata.as_deref()));
+    let carried = CarriedRecord::read(loaded.boundary.as_ref().and_then(|at| at.metadata.as_deref()));
+    let mut restored = RestoredConversation { carried, ..RestoredConversation::default() };
     let LoadedConversation { entries, replacements, .. } = loaded;
     let local = local_commands(entries);
     let is_answer = |entry: &&LoadedEntry| entry.kind == EntryKind::Assistant && !entry.is_retracted;

@@ -181,7 +181,9 @@ fn named_tagged_and_archived_sessions_stay_with_their_files() {
     place.age(&format!("projects/-p/{}/archived.json", ids[2]), 40);
     place.age(&format!("projects/-p/{}", ids[2]), 40);
     let own = [format!("file-history/{}", ids[0]), format!("tasks/{}", ids[1]), "plans/brave-old-plan.md".to_owned()];
-    own.iter().for_each(|path| place.write(path, 40));
+    for path in &own {
+        place.write(path, 40);
+    }
     let reasons: Vec<_> =
         plan(&place.layout, MONTH, place.now).sessions.iter().filter_map(|session| session.kept).collect();
     let mut expected = vec![KeptReason::Open, KeptReason::Named, KeptReason::Tagged, KeptReason::Archived];

@@ -18,6 +18,11 @@ fn body(request: &CapturedRequest) -> String {
     String::from_utf8_lossy(&request.body).into_owned()
 }
 
+/// A file of so many lines.
+fn page(lines: u32) -> String {
+    (0..lines).map(|n| format!("line {n} with some words of text")).collect::<Vec<_>>().join("\n")
+}
+
 /// The messages without cache marks, which move.
 fn plain(request: &CapturedRequest) -> Vec<Value> {
     let mut messages = request.messages().to_vec();
@@ -251,7 +256,7 @@ fn play(seed: u64) -> Vec<String> {
     let server = obedient();
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set(WINDOW, "30000");
-    sandbox.write("page.txt", (0..250).map(|n| format!("line {n} with some words of text\n")).collect::<String>());
+    sandbox.write("page.txt", page(250));
     let mut host = Host::new(&sandbox);
     let mut dice = Dice(seed);
     let mut live: Option<Vec<Value>> = None;
@@ -266,7 +271,6 @@ fn play(seed: u64) -> Vec<String> {
             1 if host.session.is_some() => {
                 host.restart();
                 live = server.requests().iter().rfind(|request| !is_summary_request(request)).map(plain);
-                continue;
             }
             2 if !host.prompts.is_empty() => {
                 let at = dice.roll(host.prompts.len() as u64) as usize;
@@ -472,7 +476,7 @@ fn four_questions_are_answerable_after_every_compaction() {
     });
     let mut sandbox = Sandbox::with_server(EXE, &server);
     sandbox.set(WINDOW, "24000");
-    sandbox.write("page.txt", (0..330).map(|n| format!("line {n} with some words of text\n")).collect::<String>());
+    sandbox.write("page.txt", page(330));
     sandbox.write("check", "#!/bin/sh\necho \"test $1 ... FAILED\"\nexit 101\n");
     let more = ["--input-format", "stream-json", "--model", "small-model", "--permission-mode", "acceptEdits"];
     let all: Vec<&str> = [&STREAM[..], &more, &["--allowedTools", "Bash"]].concat();
@@ -536,7 +540,7 @@ fn prompts_before_a_foreign_summary_are_found() {
             line["message"]["content"] = json!("SUMMARY of another program.");
         }
     }
-    let written: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let written = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n";
     std::fs::write(&path, written).unwrap();
     host.running.close_stdin();
     let resumed = start(&sandbox, host.session.as_deref());

@@ -12,7 +12,7 @@ use testkit::{ModelServer, Sandbox, ScriptedReply};
 const EXE: &str = env!("CARGO_BIN_EXE_gimlet");
 
 fn age(path: &Path, days: u64) {
-    let at = SystemTime::now() - Duration::from_hours(24 * days);
+    let at = SystemTime::UNIX_EPOCH + Duration::from_millis(sys::clock::now_ms()) - Duration::from_hours(24 * days);
     std::fs::File::open(path).unwrap().set_times(FileTimes::new().set_modified(at)).unwrap();
 }
 

@@ -61,9 +61,9 @@ mod tests {
 
     #[test]
     fn the_newest_entries_come_first_and_older_versions_are_left_out() {
-        let many: String = (0..12).map(|n| format!("- Fix {n}\n")).collect();
+        let many = (0..12).map(|n| format!("- Fix {n}")).collect::<Vec<_>>().join("\n");
         let log = format!(
-            "# Changelog\n\n## 0.2\n\n### Added\n- Old\n- New,\n  in two lines\n- {}\n\n### Fixed\n{many}\n## 0.1\n- Gone\n",
+            "# Changelog\n\n## 0.2\n\n### Added\n- Old\n- New,\n  in two lines\n- {}\n\n### Fixed\n{many}\n\n## 0.1\n- Gone\n",
             "long ".repeat(80)
         );
         let text = newest(&log);

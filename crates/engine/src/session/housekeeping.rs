@@ -80,9 +80,8 @@ async fn remove_old(age: Duration, days: u32, (env, host, project): (Env, HostSe
                 host.notice(announced_text(announcement.count, days)).await;
             }
             // Only what was told may be removed.
-            match tokio::task::spawn_blocking(move || announcement.record()).await {
-                Ok(Err(error)) => tracing::warn!(%error, "the announcement of a sweep could not be recorded"),
-                Ok(Ok(())) | Err(_) => {}
+            if let Ok(Err(error)) = tokio::task::spawn_blocking(move || announcement.record()).await {
+                tracing::warn!(%error, "the announcement of a sweep could not be recorded");
             }
         }
         Ok(Err(error)) => tracing::warn!(%error, "old sessions could not be swept"),

@@ -85,8 +85,11 @@ impl ExportRedaction {
                 }
                 hidden
             }
-            Value::Array(items) => items.iter_mut().fold(false, |hidden, item| self.strings(item) || hidden),
-            Value::Object(members) => members.values_mut().fold(false, |hidden, item| self.strings(item) || hidden),
+            // Every item is looked at, whatever the ones before it held.
+            Value::Array(items) => items.iter_mut().filter_map(|item| self.strings(item).then_some(())).count() > 0,
+            Value::Object(members) => {
+                members.values_mut().filter_map(|item| self.strings(item).then_some(())).count() > 0
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }

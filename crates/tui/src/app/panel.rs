@@ -253,12 +253,11 @@ impl Panel {
             rows.push(StyledLine::new());
         }
         if height > 4 {
-            let keys = match view.hint {
-                Some(hint) => StyledLine::styled(format!("{MARGIN}{hint}"), theme.fg(ThemeToken::Warning)),
-                None => {
-                    let room = columns.saturating_sub(text::width(MARGIN));
-                    faint(format!("{MARGIN}{}", keys_within(&self.frame.keys, room)), theme)
-                }
+            let keys = if let Some(hint) = view.hint {
+                StyledLine::styled(format!("{MARGIN}{hint}"), theme.fg(ThemeToken::Warning))
+            } else {
+                let room = columns.saturating_sub(text::width(MARGIN));
+                faint(format!("{MARGIN}{}", keys_within(&self.frame.keys, room)), theme)
             };
             rows.push(keys.truncated(columns));
         }

@@ -123,12 +123,11 @@ impl App {
         submission.chips.retain(|(_, chip)| matches!(chip, Chip::Text(_)));
         let mut labels = image_labels(&submission.shown).into_iter();
         for (media_type, base64) in images {
-            match labels.next() {
-                Some(label) => submission.chips.push((label, Chip::Image { media_type, base64 })),
-                None => {
-                    let label = self.prompt.editor.chips.add_image(media_type, base64);
-                    submission.shown = format!("{} {label} ", submission.shown.trim_end());
-                }
+            if let Some(label) = labels.next() {
+                submission.chips.push((label, Chip::Image { media_type, base64 }));
+            } else {
+                let label = self.prompt.editor.chips.add_image(media_type, base64);
+                submission.shown = format!("{} {label} ", submission.shown.trim_end());
             }
         }
         self.prompt.put_back(vec![submission]);

@@ -63,7 +63,7 @@ fn begins(info: &SessionInfo, typed: &str) -> bool {
 /// The title in one line.
 fn title(info: &SessionInfo) -> String {
     let words = text::clean(query::label(info)).split_whitespace().collect::<Vec<_>>().join(" ");
-    text::truncate(&words, TITLE_WIDTH).to_string()
+    text::truncate(&words, TITLE_WIDTH)
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl App {
                 self.find_files(FileQuestion::Directory(wanted.query.clone()), wanted.query);
             }
             ArgumentChoice::Sessions | ArgumentChoice::Free => {
-                self.show_menu(Some(Menu::new(wanted, Vec::new()).with_usage(usage)))
+                self.show_menu(Some(Menu::new(wanted, Vec::new()).with_usage(usage)));
             }
         }
     }
