@@ -115,7 +115,7 @@ fn files_are_checked_before_the_start() {
         let handed_over = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&pipe));
         assert!(message(&["-p", "x", flag, &handed_over]).ends_with("is larger than 2 MiB"), "{flag}");
     }
-    assert!(message(&["-p", "x", "--system-prompt-file", prompt.to_str().unwrap()]).contains("is no UTF-8 text"));
+    assert!(message(&["-p", "x", "--system-prompt-file", prompt.to_str().unwrap()]).contains("is not UTF-8 text"));
 }
 
 #[test]

@@ -279,7 +279,7 @@ impl SessionsCommand<'_> {
         } else if reports.is_empty() {
             writeln!(out, "This conversation was not compacted.")?;
         } else {
-            writeln!(out, "{}", clean_lines(&compaction_report::as_text(&reports, usize::MAX)))?;
+            writeln!(out, "{}", clean_lines(&compaction_report::as_text(&reports, reports.len(), usize::MAX)))?;
         }
         Ok(0)
     }

@@ -154,9 +154,8 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// The reports as text; of each at most so many dropped steps.
-pub fn as_text(reports: &[CompactionReport], most_steps: usize) -> String {
-    let all = reports.len();
+/// The reports as text; of each at most so many dropped steps. `all` is how many compactions the conversation has.
+pub fn as_text(reports: &[CompactionReport], all: usize, most_steps: usize) -> String {
     let texts: Vec<String> = reports.iter().map(|report| described(report, all, most_steps)).collect();
     texts.join("\n\n")
 }

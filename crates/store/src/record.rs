@@ -65,13 +65,13 @@ impl LineRecord {
             self.changes.extend(change.filter(|change| wanted.contains(&change.message_id)));
             return;
         }
-        let Some(uuid) = uuids(line).find(|uuid| wanted.contains(*uuid)) else { return };
-        if self.numbers.contains_key(uuid) {
+        if !uuids(line).any(|uuid| wanted.contains(uuid)) {
             return;
         }
         // The uuid of another line may stand inside of a message.
-        let is_own = || LineHead::read(line).is_some_and(|head| head.uuid.as_str() == Some(uuid));
-        if !is_own() {
+        let Some(head) = LineHead::read(line) else { return };
+        let Some(uuid) = head.uuid.as_str().filter(|uuid| wanted.contains(*uuid)) else { return };
+        if self.numbers.contains_key(uuid) {
             return;
         }
         self.numbers.insert(uuid.to_owned(), number);

@@ -63,6 +63,8 @@ fn the_guide_lists_the_tools_of_the_registry() {
         let names = init["tools"].as_array().unwrap().iter().map(|name| wire::names::canonical(name.as_str().unwrap()));
         known.extend(names.filter(|name| !name.starts_with("mcp__")).map(str::to_owned));
     }
+    // Offered from the first compaction on.
+    known.insert("Recall".to_owned());
     let text = page("docs/guide.md");
     let rows = text.split("## Tools").nth(1).unwrap().lines().skip_while(|line| !line.starts_with('|')).skip(2);
     let cells = rows.take_while(|line| line.starts_with('|')).filter_map(|row| row.split('|').nth(1));

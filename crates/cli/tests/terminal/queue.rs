@@ -293,7 +293,7 @@ fn words_typed_meanwhile_survive_compactions() {
     let mut terminal = sandbox.gimlet(&["--allowedTools", "Bash"]).terminal(100, 60);
     terminal.wait_for("? for shortcuts");
     terminal.send("the first\r");
-    terminal.wait_for("Running Bash");
+    terminal.wait_for("Running a command");
     terminal.send("and in tabs please\r");
     terminal.wait_for("to take back");
     sandbox.write("go", "");
@@ -306,11 +306,11 @@ fn words_typed_meanwhile_survive_compactions() {
         terminal.wait_until(seen, |screen| screen.matches(seen).count() == count);
         wait_idle(&terminal);
     };
-    send("/compact", "Conversation compacted.", 1);
+    send("/compact", "continues from the summary", 1);
     send("go on", "  More.", 1);
     let text = server.request(3).all_text();
     assert!(text.contains("word for word:\n\nthe first\n\nThen, while you worked:\n\nand in tabs please"), "{text}");
-    send("/compact", "Conversation compacted.", 2);
+    send("/compact", "continues from the summary", 2);
     send("finish", "  The end.", 1);
     leave(terminal);
     let text = server.request(5).all_text();

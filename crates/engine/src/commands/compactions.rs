@@ -66,7 +66,7 @@ async fn show(session: &mut LiveSession, number: Option<usize>) -> CommandReply 
         return CommandReply::refused(format!("There is no compaction {number}; the last one is {last}."));
     }
     let most = if number.is_some() { usize::MAX } else { SHOWN_STEPS };
-    let text = compaction_report::as_text(&shown, most);
+    let text = compaction_report::as_text(&shown, last, most);
     CommandReply { audience: ReplyAudience::Moment, ..CommandReply::for_user(text) }
 }
 

@@ -172,7 +172,11 @@ impl TranscriptView {
         for change in changes {
             match change {
                 RecordChange::Add(item) => self.add_from(item, origin.clone(), begun_ms),
-                RecordChange::Begin(call) => self.add_from(RecordItem::Call(call), origin.clone(), begun_ms),
+                RecordChange::Begin(mut call) => {
+                    // The engine does not say when a call of an agent begins to run.
+                    call.has_begun |= origin.agent.is_some();
+                    self.add_from(RecordItem::Call(call), origin.clone(), begun_ms);
+                }
                 RecordChange::End(result) => self.end_call(result),
                 RecordChange::Interrupt => {
                     let text = self.interruption();
