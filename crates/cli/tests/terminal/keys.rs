@@ -153,7 +153,7 @@ const AT_WORK: &[Action] = &[
     action("compact the conversation", 1, &[Type("/compact"), Key(ENTER), Wait("Compacted"), Idle]),
     action("undo what was typed", 1, &[Type("slip"), Wait("❯ slip"), Key("\x1f"), Gone("❯ slip")]),
     action("see the budgets", 1, &[Type("/budget"), Key(ENTER), Wait("No budget is set"), Idle]),
-    action("write the conversation into a file", 1, &[Type("/export talk.md"), Key(ENTER), File("talk.md"), Idle]),
+    action("write the conversation into a file", 1, &[Type("/export talk.md"), Key(ENTER), File("talk.md"), Wait("Exported to"), Idle]),
     action("go on in a copy", 1, &[Type("/branch"), Key(ENTER), Wait("This is a copy now"), Idle]),
     action("begin a new conversation", 1, &[Type("/clear"), Key(ENTER), Wait("New session."), Idle]),
 ];

@@ -118,9 +118,13 @@ impl App {
         self.preferences.view == ViewMode::Focus
     }
 
-    /// `/focus`: switches the focus view, also for later sessions.
+    /// `/focus`: switches the focus view, also for later sessions. It holds at once: what the engine says about the
+    /// settings may be older.
     pub(super) fn toggle_focus(&mut self) {
-        let value = (!self.has_focus_view()).then(|| "focus".into());
+        let view = if self.has_focus_view() { ViewMode::Default } else { ViewMode::Focus };
+        let value = (view == ViewMode::Focus).then(|| "focus".into());
+        self.preferences.follows_view_setting = false;
+        self.set_view(view);
         self.start_panel_job(PanelJob::Change { file: "userSettings", key: SETTING.into(), value });
     }
 

@@ -20,7 +20,7 @@ const CHANGE_HINT: Duration = Duration::from_secs(4);
 
 #[derive(Debug, Default)]
 pub struct InterfaceSettings {
-    request_id: Option<String>,
+    pub(super) request_id: Option<String>,
     /// Verbs of the user for the spinner line.
     verbs: Vec<String>,
     /// The verbs are added to the built-in ones instead of replacing them.

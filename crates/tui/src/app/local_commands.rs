@@ -17,6 +17,7 @@ use super::panel::themes::ThemeList;
 use super::session::CommandSummary;
 use super::{App, AppEffect, PendingResponse};
 use std::time::Duration;
+use terminal::editor::Submission;
 use terminal::theme::ThemeToken;
 use wire::control::HostRequest;
 
@@ -250,6 +251,8 @@ impl App {
     /// `/branch [name]`: goes on in a copy of the conversation; the one it was made from stays as it is.
     fn branch(&mut self, name: &str) {
         if self.is_busy() {
+            // Nothing that was typed is lost: Enter tries it again.
+            self.prompt.put_back(vec![Submission::plain(format!("/branch {name}").trim_end().to_owned())]);
             return self.hint("Wait for the end of this turn, or stop it with esc", HINT_DURATION);
         }
         match self.session.id.clone() {

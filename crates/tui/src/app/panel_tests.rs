@@ -222,6 +222,29 @@ fn a_setting_is_found_switched_and_placed() {
 }
 
 #[test]
+fn commands_that_must_wait_for_the_turn_stay_in_the_prompt() {
+    let mut app = app(80, 24);
+    type_line(&mut app, "work");
+    for command in ["/branch copy", "/resume some words"] {
+        type_line(&mut app, command);
+        assert_eq!(app.prompt.editor.text(), command);
+        app.prompt.editor.set(String::new());
+    }
+}
+
+/// `/focus` holds at once, and an older answer of the engine does not switch it off again.
+#[test]
+fn the_focus_view_outlives_settings_that_were_read_before() {
+    let mut app = app(80, 24);
+    app.request_settings();
+    let asked = app.interface_settings.request_id.clone().unwrap();
+    type_line(&mut app, "/focus");
+    assert!(app.has_focus_view());
+    assert!(app.receive_settings(&asked, &serde_json::json!({"effective": {"viewMode": "default"}})));
+    assert!(app.has_focus_view());
+}
+
+#[test]
 fn a_value_that_a_project_shares_is_overridden_for_one_person_only() {
     let mut app = app(80, 24);
     let mut rows = settings();

@@ -113,6 +113,7 @@ impl App {
     /// `/resume`: opens the conversation that is named, or the picker, unless a turn runs.
     pub(super) fn resume(&mut self, query: &str) {
         if self.is_busy() {
+            self.prompt.put_back(vec![Submission::plain(format!("/resume {query}").trim_end().to_owned())]);
             self.hint("Wait for the end of this turn, or stop it with esc", Duration::from_secs(4));
             return;
         }
